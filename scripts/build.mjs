@@ -1,0 +1,43 @@
+// Builds dist/: the command (bundled, so that it starts fast) and the library (modules with types, dependencies external).
+// --no-types leaves the library out.
+import { execFileSync } from "node:child_process"
+import { chmodSync, rmSync } from "node:fs"
+import { createRequire } from "node:module"
+import { build } from "esbuild"
+
+const require = createRequire(import.meta.url)
+const library = !process.argv.includes("--no-types")
+
+if (library) {
+  rmSync("dist", { recursive: true, force: true })
+  const tsc = require.resolve("typescript/bin/tsc")
+  execFileSync(process.execPath, [tsc, "-p", "tsconfig.build.json"], { stdio: "inherit" })
+}
+
+/** Native, or loaded from their own files at run time. */
+const external = ["better-sqlite3", "pg-native", "libpg-query", "tedious", "exceljs", "esbuild"]
+
+const shared = {
+  bundle: true,
+  platform: "node",
+  target: "node20",
+  format: "esm",
+  outdir: "dist",
+  minifySyntax: true,
+  minifyWhitespace: true,
+  external,
+  legalComments: "none",
+  logLevel: "warning",
+  // Bundled CommonJS packages call require for Node's own modules.
+  banner: {
+    js: 'import{createRequire as $createRequire}from"node:module";const require=$createRequire(import.meta.url);'
+  }
+}
+
+await build({
+  ...shared,
+  entryPoints: { main: "src/main.ts", SqliteChild: "src/Adapter/Sqlite/Child.ts" },
+  splitting: true,
+  chunkNames: "chunks/[name]-[hash]"
+})
+chmodSync("dist/main.js", 0o755)
