@@ -1,0 +1,58 @@
+/**
+ * An `@effect/sql` client over an adapter's own way of running statements. Loaded on first use, because neither a
+ * query nor the start of the server needs it.
+ */
+import * as Reactivity from "@effect/experimental/Reactivity"
+import * as SqlClient from "@effect/sql/SqlClient"
+import type { Connection } from "@effect/sql/SqlConnection"
+import { SqlError } from "@effect/sql/SqlError"
+import type { Compiler } from "@effect/sql/Statement"
+import * as Effect from "effect/Effect"
+import type { Scope } from "effect/Scope"
+import * as Stream from "effect/Stream"
+import type { AdapterFailure } from "../QueryError.js"
+
+/** The columns and rows of one statement, as far as a client needs them. */
+export interface Table {
+  readonly columns: ReadonlyArray<string>
+  readonly rows: ReadonlyArray<ReadonlyArray<unknown>>
+}
+
+export interface ReadClientOptions {
+  readonly compiler: Compiler
+  /** OpenTelemetry's `db.system.name`. */
+  readonly system: string
+  /** Runs a statement of a program, not of a caller; the connection or session it uses is read-only. */
+  readonly run: (sql: string, params: ReadonlyArray<unknown>) => Effect.Effect<Table, AdapterFailure>
+}
+
+const records = ({ columns, rows }: Table) =>
+  rows.map((row) => Object.fromEntries(columns.map((column, index) => [column, row[index]])))
+
+const toSqlError = (failure: AdapterFailure) => new SqlError({ cause: failure, message: failure.message })
+
+export const make = (options: ReadClientOptions): Effect.Effect<SqlClient.SqlClient, never, Scope> => {
+  const run = (sql: string, params: ReadonlyArray<unknown>) =>
+    Effect.mapError(options.run(sql, params), toSqlError)
+  const execute: Connection["execute"] = (sql, params, transform) =>
+    Effect.map(run(sql, params), (table) => {
+      const rows = records(table)
+      return transform === undefined ? rows : transform(rows)
+    })
+  const connection: Connection = {
+    execute,
+    executeUnprepared: execute,
+    executeRaw: run,
+    executeValues: (sql, params) => Effect.map(run(sql, params), ({ rows }) => rows),
+    executeStream: (sql, params, transform) =>
+      Stream.unwrap(Effect.map(execute(sql, params, transform), Stream.fromIterable))
+  }
+  return Effect.provide(
+    SqlClient.make({
+      acquirer: Effect.succeed(connection),
+      compiler: options.compiler,
+      spanAttributes: [["db.system.name", options.system]]
+    }),
+    Reactivity.layer
+  )
+}

@@ -1,0 +1,127 @@
+/** The child process that holds one SQLite file open, read-only. */
+import { accessSync, closeSync, constants, openSync, readFileSync, readSync, statSync } from "node:fs"
+import { dirname } from "node:path"
+import Database from "better-sqlite3"
+import { serve } from "./ChildHost.js"
+import { execute, Refused } from "./Execute.js"
+
+export interface SqliteSetup {
+  readonly file: string
+  /** Bound of the memory that SQLite itself may take in this process, in bytes. */
+  readonly heapLimitBytes: number
+}
+
+/** A database whose folder takes no lock files is read into memory; a larger one is refused. */
+const inMemoryLimit = 256 * 2 ** 20
+
+interface Opened {
+  readonly database: Database.Database
+  readonly identity: string
+}
+
+const refuse = (code: string, message: string): never => {
+  throw new Refused({ stage: "open", code, message })
+}
+
+const codeOf = (error: unknown): string =>
+  error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "UNKNOWN"
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
+const look = (file: string) => {
+  try {
+    const stat = statSync(file, { bigint: true })
+    if (stat.isDirectory()) return refuse("EISDIR", "It is a folder.")
+    if (!stat.isFile()) return refuse("NOT_A_FILE", "It is no regular file.")
+    accessSync(file, constants.R_OK)
+    return stat
+  } catch (error) {
+    if (error instanceof Refused) throw error
+    return refuse(codeOf(error), messageOf(error))
+  }
+}
+
+const folderIsWritable = (file: string) => {
+  try {
+    accessSync(dirname(file), constants.W_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+const sizeOf = (file: string) => {
+  try {
+    return statSync(file).size
+  } catch {
+    return 0
+  }
+}
+
+/** A WAL database needs its lock files; where they cannot be made, its main file alone is read, as a snapshot. */
+const openSnapshot = (file: string): Database.Database => {
+  if (sizeOf(`${file}-wal`) > 0)
+    return refuse(
+      "WAL_PENDING",
+      "Its write-ahead log holds changes that cannot be read in a read-only folder."
+    )
+  if (sizeOf(file) > inMemoryLimit)
+    return refuse(
+      "WAL_TOO_LARGE",
+      "It is in WAL mode in a read-only folder and too large to be read into memory."
+    )
+  const bytes = readFileSync(file)
+  // The two version bytes of the header: 2 means WAL, 1 a rollback journal, which needs no lock files for reading.
+  bytes[18] = 1
+  bytes[19] = 1
+  return new Database(bytes, { readonly: true })
+}
+
+const isWal = (file: string) => {
+  const header = Buffer.alloc(20)
+  const handle = openSync(file, "r")
+  try {
+    readSync(handle, header, 0, header.length, 0)
+  } finally {
+    closeSync(handle)
+  }
+  return header[18] === 2 || header[19] === 2
+}
+
+const open = (setup: SqliteSetup, identity: string): Opened => {
+  const { file } = setup
+  try {
+    const snapshot =
+      !folderIsWritable(file) && sizeOf(file) >= 100 && isWal(file) && sizeOf(`${file}-shm`) === 0
+    const database = snapshot
+      ? openSnapshot(file)
+      : new Database(file, { readonly: true, fileMustExist: true })
+    const held = snapshot ? sizeOf(file) : 0
+    database.pragma(`hard_heap_limit = ${setup.heapLimitBytes + held}`)
+    return { database, identity }
+  } catch (error) {
+    if (error instanceof Refused) throw error
+    return refuse(codeOf(error), messageOf(error))
+  }
+}
+
+serve<SqliteSetup>((setup) => {
+  let opened: Opened | undefined
+  const current = (): Database.Database => {
+    const stat = look(setup.file)
+    // Another file under the same name is another database; in a snapshot every change is one.
+    const identity = opened?.database.memory
+      ? `${stat.ino}:${stat.mtimeNs}:${stat.size}`
+      : `${stat.dev}:${stat.ino}`
+    if (opened !== undefined && opened.identity !== identity) {
+      opened.database.close()
+      opened = undefined
+    }
+    if (opened === undefined) {
+      opened = open(setup, identity)
+      if (opened.database.memory) opened = { ...opened, identity: `${stat.ino}:${stat.mtimeNs}:${stat.size}` }
+    }
+    return opened.database
+  }
+  return (request) => ({ id: request.id, ok: true, rows: execute(current(), request) })
+})

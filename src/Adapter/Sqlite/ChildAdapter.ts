@@ -1,0 +1,87 @@
+/** The adapter service over a pool of child processes: the same for a database file and for a workbook. */
+import * as Effect from "effect/Effect"
+import type { AdapterService, CallLimits, Engine, SourceReport, Statement } from "../../Adapter.js"
+import { type AdapterFailure, QueryRejected } from "../../QueryError.js"
+import type { RowSet } from "../../Rows.js"
+import type { ChildPool } from "./ChildPool.js"
+import type { Refusal, StatementRequest } from "./Protocol.js"
+
+export interface ChildAdapterOptions {
+  readonly engine: Engine
+  readonly pool: ChildPool
+  readonly toFailure: (refusal: Refusal) => AdapterFailure
+  /** What `report` says of the product, given SQLite's version. */
+  readonly describe: (version: string) => string
+}
+
+/** Wide enough for any catalog, and still a bound. */
+const catalogLimits: CallLimits = {
+  maxRows: 200_000,
+  maxBytes: 64 * 2 ** 20,
+  maxCellBytes: 2 ** 20,
+  timeoutMs: 30_000,
+  format: "columnar"
+}
+
+/** Longest wait for another process' lock; a shorter call waits for most of its own time. */
+const lockTimeoutMs = (timeoutMs: number) => Math.min(5000, timeoutMs * 0.8)
+
+/** The plan's nodes (id, parent, unused, detail) as indented lines. */
+const planLines = ({ rows }: RowSet): ReadonlyArray<string> => {
+  const depth = new Map<unknown, number>([[0, -1]])
+  return rows.map(([id, parent, , detail]) => {
+    const level = (depth.get(parent) ?? -1) + 1
+    depth.set(id, level)
+    return `${"  ".repeat(level)}${String(detail)}`
+  })
+}
+
+export const make = ({ describe, engine, pool, toFailure }: ChildAdapterOptions): AdapterService => {
+  const run = (
+    kind: StatementRequest["kind"],
+    { params, sql }: Statement,
+    limits: CallLimits
+  ): Effect.Effect<RowSet, AdapterFailure> =>
+    Effect.flatMap(
+      pool.run({ kind, sql, params, limits, lockTimeoutMs: lockTimeoutMs(limits.timeoutMs) }),
+      (reply) => (reply.ok ? Effect.succeed(reply.rows) : Effect.fail(toFailure(reply.refusal)))
+    )
+
+  const catalog = (sql: string, params: ReadonlyArray<unknown>) =>
+    run(
+      "catalog",
+      { sql, params: params.map((value) => (value === null ? null : String(value))) },
+      catalogLimits
+    )
+
+  return {
+    engine,
+    query: (query, limits) => run("query", query, limits),
+    explain: (query, limits) =>
+      /^\s*(explain|pragma)\b/i.test(query.sql)
+        ? Effect.fail(
+            new QueryRejected({
+              reason: "statement_type",
+              message: "Only a SELECT, VALUES or WITH statement has a plan.",
+              hint: "Send the statement itself, without EXPLAIN."
+            })
+          )
+        : Effect.map(run("explain", query, { ...limits, format: "columnar" }), planLines),
+    client: Effect.gen(function* () {
+      const [{ make }, { makeCompilerSqlite }] = yield* Effect.promise(() =>
+        Promise.all([import("../ReadClient.js"), import("@effect/sql/Statement")])
+      )
+      return yield* make({ compiler: makeCompilerSqlite(), system: "sqlite", run: catalog })
+    }),
+    report: Effect.map(
+      catalog("select sqlite_version(), (select count(*) from sqlite_schema)", []),
+      ({ rows }): SourceReport => ({
+        version: describe(String(rows[0]?.[0])),
+        tls: null,
+        login: null,
+        excessPrivileges: [],
+        leastPrivilege: []
+      })
+    )
+  }
+}

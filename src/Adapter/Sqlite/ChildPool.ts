@@ -1,0 +1,148 @@
+/**
+ * A pool of child processes that run statements. SQLite cannot be interrupted from outside in every place, so a
+ * statement is stopped by ending its process; the pool keeps a warm one in reserve.
+ */
+import { type ChildProcess, fork } from "node:child_process"
+import { existsSync } from "node:fs"
+import { constants } from "node:os"
+import { fileURLToPath } from "node:url"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Pool from "effect/Pool"
+import type { Scope } from "effect/Scope"
+import { ConnectionFailed, connectionMessage, QueryFailed } from "../../QueryError.js"
+import type { Reply, StatementRequest } from "./Protocol.js"
+
+export interface ChildPoolOptions {
+  /** The built program's name, say `SqliteChild`. */
+  readonly program: string
+  /** The first message of each child. */
+  readonly setup: unknown
+  /** How many statements may run at once, one in each child. */
+  readonly size: number
+  /** Whether a child beyond those in use is kept ready. */
+  readonly spare: boolean
+  /** Bound of the child's JavaScript heap, in MiB. */
+  readonly heapMiB: number
+}
+
+export interface ChildPool {
+  /** Runs a statement in a free child. Interruption ends that child. */
+  readonly run: (
+    request: Omit<StatementRequest, "id">
+  ) => Effect.Effect<Reply, ConnectionFailed | QueryFailed>
+}
+
+/** Beside the bundle; from the sources, the program that the last build left in `dist`. */
+const locate = (program: string): string => {
+  for (const place of [
+    `./${program}.js`,
+    `../${program}.js`,
+    `../../${program}.js`,
+    `../../../dist/${program}.js`
+  ]) {
+    const file = fileURLToPath(new URL(place, import.meta.url))
+    if (existsSync(file)) return file
+  }
+  return fileURLToPath(new URL(`./${program}.js`, import.meta.url))
+}
+
+const lost = (cause: unknown) =>
+  new ConnectionFailed({ reason: "closed", message: connectionMessage.closed, beforeFirstRow: true, cause })
+
+const outOfMemory = (cause: unknown) =>
+  new QueryFailed({
+    reason: "resource_limit",
+    message: "The statement needs more memory than it may have.",
+    hint: "Select fewer or smaller values, or aggregate them in the statement.",
+    cause
+  })
+
+/** What the end of a child means for the statement that it was running. */
+const failureOfExit = (
+  code: number | null,
+  signal: NodeJS.Signals | null
+): ConnectionFailed | QueryFailed => {
+  const cause = new Error(`The child process ended with ${signal ?? `exit code ${code}`}.`)
+  // A JavaScript heap that is exhausted aborts its process.
+  return signal === "SIGABRT" || code === 128 + constants.signals.SIGABRT ? outOfMemory(cause) : lost(cause)
+}
+
+const spawn = (options: ChildPoolOptions): ChildProcess => {
+  const child = fork(locate(options.program), [], {
+    serialization: "advanced",
+    // Standard output belongs to the protocol: a child gets none of it.
+    stdio: ["ignore", "ignore", "ignore", "ipc"],
+    execArgv: [`--max-old-space-size=${options.heapMiB}`, "--max-semi-space-size=2", "--no-warnings"]
+  })
+  child.on("error", () => {})
+  child.send({ setup: options.setup }, () => {})
+  return child
+}
+
+const isAlive = (child: ChildProcess) =>
+  child.exitCode === null && child.signalCode === null && child.connected
+
+const awaitExit = (child: ChildProcess) =>
+  Effect.async<void>((resume) => {
+    if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null)
+      return resume(Effect.void)
+    const ended = () => resume(Effect.void)
+    child.once("exit", ended)
+    return Effect.sync(() => child.off("exit", ended))
+  })
+
+const stop = (child: ChildProcess) =>
+  Effect.zipRight(
+    Effect.sync(() => child.kill("SIGKILL")),
+    Effect.timeoutOption(awaitExit(child), "1 second")
+  )
+
+const exchange = (child: ChildProcess, request: StatementRequest) =>
+  Effect.async<Reply, ConnectionFailed | QueryFailed>((resume) => {
+    const settle = (result: Effect.Effect<Reply, ConnectionFailed | QueryFailed>) => {
+      child.off("message", onMessage).off("exit", onExit)
+      resume(result)
+    }
+    const onMessage = (reply: Reply) => {
+      if (reply.id === request.id) settle(Effect.succeed(reply))
+    }
+    const onExit = (code: number | null, signal: NodeJS.Signals | null) =>
+      settle(Effect.fail(failureOfExit(code, signal)))
+    if (!isAlive(child)) return resume(Effect.fail(lost(new Error("The child process is gone."))))
+    child.on("message", onMessage).on("exit", onExit)
+    child.send({ request }, (error) => {
+      if (error) settle(Effect.fail(lost(error)))
+    })
+    return Effect.sync(() => {
+      child.off("message", onMessage).off("exit", onExit)
+      child.kill("SIGKILL")
+    })
+  })
+
+export const make = (options: ChildPoolOptions): Effect.Effect<ChildPool, never, Scope> =>
+  Effect.gen(function* () {
+    const pool = yield* Pool.makeWithTTL({
+      acquire: Effect.acquireRelease(
+        Effect.sync(() => spawn(options)),
+        stop
+      ),
+      min: options.spare ? 2 : 1,
+      max: options.size + (options.spare ? 1 : 0),
+      timeToLive: "1 minute"
+    })
+    let lastId = 0
+    const attempt = (
+      request: Omit<StatementRequest, "id">
+    ): Effect.Effect<Reply, ConnectionFailed | QueryFailed> =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const child = yield* pool.get
+          const id = ++lastId
+          return yield* Effect.onExit(exchange(child, { ...request, id }), (exit) =>
+            Exit.isSuccess(exit) && isAlive(child) ? Effect.void : pool.invalidate(child)
+          )
+        })
+      )
+    return { run: attempt }
+  })

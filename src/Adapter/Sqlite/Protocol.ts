@@ -1,0 +1,30 @@
+/** The messages between the adapter and its child process. */
+import type { Parameter } from "../../Adapter.js"
+import type { RowLimits, RowSet } from "../../Rows.js"
+
+export interface StatementRequest {
+  readonly id: number
+  /** `catalog` statements are this project's own; they answer records without limits. */
+  readonly kind: "query" | "explain" | "catalog"
+  readonly sql: string
+  readonly params: ReadonlyArray<Parameter>
+  readonly limits: RowLimits
+  /** How long the engine may wait for a lock, in milliseconds. */
+  readonly lockTimeoutMs: number
+}
+
+/** The driver's error in plain form, and where it was met. */
+export interface Refusal {
+  readonly stage: "open" | "prepare" | "bind" | "run"
+  /** SQLite's extended result code, a file system code, or one of this program's own. */
+  readonly code: string
+  readonly message: string
+  /** Character offset in the statement, from 0. */
+  readonly offset?: number
+  /** Names close to the one that does not exist. */
+  readonly candidates?: ReadonlyArray<string>
+}
+
+export type Reply =
+  | { readonly id: number; readonly ok: true; readonly rows: RowSet }
+  | { readonly id: number; readonly ok: false; readonly refusal: Refusal }
