@@ -1,0 +1,221 @@
+/** The log: one JSON object a line, one line a call. Known secrets are removed from everything that passes. */
+import { createHash } from "node:crypto"
+import { closeSync, openSync, writeSync } from "node:fs"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type { Scope } from "effect/Scope"
+import { FatalError } from "./FatalError.js"
+import type { OutputStream } from "./OutputStream.js"
+import type { LogSettings } from "./Settings/ConfigFile.js"
+
+export const Level = Schema.Literal("debug", "info", "warn", "error")
+export type Level = typeof Level.Type
+
+const base = { time: Schema.String, level: Level }
+const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
+
+/** The line that a tool call leaves. */
+export const CallEntry = Schema.Struct({
+  ...base,
+  event: Schema.Literal("tool_call"),
+  correlationId: Schema.String,
+  /** The JSON-RPC request's id. */
+  requestId: Schema.Union(Schema.String, Schema.Number),
+  tool: Schema.String,
+  source: optional(Schema.String),
+  /** As they came, or their hash, or absent: see `log.arguments`. */
+  arguments: optional(Schema.Unknown),
+  durationMs: Schema.Number,
+  outcome: Schema.Literal("succeeded", "failed", "cancelled"),
+  /** Above 1: tried again after a lost connection. */
+  attempts: Schema.Number,
+  rowCount: optional(Schema.Number),
+  truncated: optional(Schema.Boolean),
+  /** Size of the answer's text block. */
+  bytes: optional(Schema.Number),
+  category: optional(Schema.String),
+  reason: optional(Schema.String),
+  /** The driver's own error; of a defect, with its stack. */
+  cause: optional(Schema.Unknown)
+})
+export type CallEntry = typeof CallEntry.Type
+
+/** Any other line. */
+export const EventEntry = Schema.Struct(
+  { ...base, event: Schema.String.pipe(Schema.filter((event) => event !== "tool_call")) },
+  Schema.Record({ key: Schema.String, value: Schema.Unknown })
+)
+export type EventEntry = typeof EventEntry.Type
+
+export const LogEntry = Schema.Union(CallEntry, EventEntry)
+export type LogEntry = typeof LogEntry.Type
+
+export type EventName =
+  | "server_started"
+  | "server_stopped"
+  | "source_connected"
+  | "source_lost"
+  | "source_recovered"
+  | "fatal"
+  /** Something that wrote to the console, or Effect's own logger. */
+  | "message"
+  /** A fault outside of any call. */
+  | "uncaught"
+
+export interface CallLogService {
+  readonly call: (entry: Omit<CallEntry, "time" | "level" | "event">) => Effect.Effect<void>
+  readonly event: (level: Level, event: EventName, fields?: Record<string, unknown>) => Effect.Effect<void>
+  /** The same for code outside of Effect: console capture and process events. */
+  readonly unsafeEvent: (level: Level, event: EventName, fields?: Record<string, unknown>) => void
+}
+
+export class CallLog extends Context.Tag("mcp-query/CallLog")<CallLog, CallLogService>() {}
+
+const rank: Record<Level, number> = { debug: 0, info: 1, warn: 2, error: 3 }
+
+/** A log that nobody reads keeps at most this much in memory; what comes beyond is counted and dropped. */
+const maxPendingBytes = 8 * 2 ** 20
+
+const removed = "[secret]"
+
+/** Replaces each secret in a text, as it is and as it stands in URLs. */
+export const redactor = (secrets: ReadonlyArray<string>): ((text: string) => string) => {
+  const forms = [
+    ...new Set(secrets.flatMap((secret) => [secret, encodeURIComponent(secret), encodeURI(secret)]))
+  ]
+    // A shorter one would stand in half of all texts.
+    .filter((form) => form.length >= 3)
+    .sort((a, b) => b.length - a.length)
+  return (text) => forms.reduce((result, form) => result.replaceAll(form, removed), text)
+}
+
+const maxDepth = 64
+
+/** A copy that JSON can hold, whatever the value is: errors with their own fields, no cycles, no secrets. */
+const plain = (value: unknown, redact: (text: string) => string, depth = 0): unknown => {
+  if (typeof value === "string") return redact(value)
+  if (typeof value === "bigint" || typeof value === "symbol" || typeof value === "function")
+    return String(value)
+  if (value === null || typeof value !== "object") return value
+  if (depth >= maxDepth) return "[deeper]"
+  if (value instanceof Error) {
+    const own = Object.entries(value).filter(
+      ([key]) => key !== "name" && key !== "message" && key !== "stack"
+    )
+    return {
+      name: value.name,
+      message: redact(value.message),
+      ...Object.fromEntries(own.map(([key, item]) => [key, plain(item, redact, depth + 1)])),
+      ...(value.cause === undefined ? {} : { cause: plain(value.cause, redact, depth + 1) }),
+      stack: redact(value.stack ?? "")
+    }
+  }
+  if (value instanceof Uint8Array) return `[${value.length} bytes]`
+  if (Array.isArray(value)) return value.map((item) => plain(item, redact, depth + 1))
+  const entries = Object.entries(value).map(
+    ([key, item]) => [redact(key), plain(item, redact, depth + 1)] as const
+  )
+  return Object.fromEntries(entries)
+}
+
+const hash = (value: unknown) =>
+  `sha256:${createHash("sha256")
+    .update(JSON.stringify(value) ?? "")
+    .digest("hex")}`
+
+interface Sink {
+  readonly write: (line: string) => void
+  readonly pending: () => number
+}
+
+/** A log whose lines go to `sink`. */
+export const fromSink = (
+  settings: LogSettings,
+  secrets: ReadonlyArray<string>,
+  sink: Sink
+): CallLogService => {
+  const redact = redactor(secrets)
+  let dropped = 0
+  const write = (level: Level, fields: Record<string, unknown>) => {
+    if (rank[level] < rank[settings.level]) return
+    if (sink.pending() > maxPendingBytes) {
+      dropped++
+      return
+    }
+    const lost = dropped > 0 ? { droppedLines: dropped } : {}
+    dropped = 0
+    const { event, ...rest } = fields
+    const line = { time: new Date().toISOString(), level, event, ...lost, ...rest }
+    sink.write(`${JSON.stringify(plain(line, redact))}\n`)
+  }
+  const argumentsOf = (value: unknown) => {
+    switch (settings.arguments) {
+      case "full":
+        return { arguments: value }
+      case "hashed":
+        return { arguments: hash(plain(value, redact)) }
+      case "none":
+        return {}
+    }
+  }
+  const unsafeEvent: CallLogService["unsafeEvent"] = (level, event, fields = {}) =>
+    write(level, { event, ...fields })
+  return {
+    call: ({ arguments: raw, ...entry }) =>
+      Effect.sync(() => {
+        const { correlationId, requestId, source, tool, ...outcome } = entry
+        write(entry.outcome === "failed" && entry.category === "internal_error" ? "error" : "info", {
+          event: "tool_call",
+          correlationId,
+          requestId,
+          tool,
+          ...(source === undefined ? {} : { source }),
+          ...argumentsOf(raw),
+          ...outcome
+        })
+      }),
+    event: (level, event, fields) => Effect.sync(() => unsafeEvent(level, event, fields)),
+    unsafeEvent
+  }
+}
+
+const openFile = (file: string): Effect.Effect<Sink, FatalError, Scope> =>
+  Effect.map(
+    Effect.acquireRelease(
+      Effect.try({
+        try: () => openSync(file, "a", 0o600),
+        catch: (error) =>
+          new FatalError({
+            problems: [
+              {
+                where: "log.file",
+                expected: "a file that can be written",
+                found: error instanceof Error && "code" in error ? String(error.code) : "none"
+              }
+            ]
+          })
+      }),
+      (fd) => Effect.sync(() => closeSync(fd))
+    ),
+    (fd): Sink => ({
+      write: (line) => {
+        try {
+          writeSync(fd, line)
+        } catch {
+          // A full disk must not fail a call.
+        }
+      },
+      pending: () => 0
+    })
+  )
+
+/** The log that the settings ask for: their file, or `stderr`. */
+export const make = (
+  settings: LogSettings,
+  secrets: ReadonlyArray<string>,
+  stderr: OutputStream
+): Effect.Effect<CallLogService, FatalError, Scope> =>
+  Effect.map(settings.file === null ? Effect.succeed<Sink>(stderr) : openFile(settings.file), (sink) =>
+    fromSink(settings, secrets, sink)
+  )

@@ -1,0 +1,66 @@
+/**
+ * A standard descriptor of this process, written without ever blocking the event loop. Node writes to pipes
+ * synchronously, so that a client that does not read would stop every other call.
+ */
+import { fstatSync, writeSync } from "node:fs"
+import { Socket } from "node:net"
+
+export interface OutputStream {
+  readonly write: (text: string) => void
+  /** Bytes that the reader has not taken yet. */
+  readonly pending: () => number
+  /** Calls back once nothing is pending, or the stream is broken. */
+  readonly onDrained: (done: () => void) => void
+}
+
+const overPipe = (fd: number, onBroken: () => void): OutputStream => {
+  const socket = new Socket({ fd, readable: false, writable: true })
+  let broken = false
+  const waiting: Array<() => void> = []
+  const wake = () => {
+    for (const done of waiting.splice(0)) done()
+  }
+  const fail = () => {
+    if (broken) return
+    broken = true
+    wake()
+    onBroken()
+  }
+  socket.on("error", fail)
+  socket.on("close", fail)
+  socket.on("drain", wake)
+  return {
+    write: (text) => {
+      if (!broken) socket.write(text)
+    },
+    pending: () => (broken ? 0 : socket.writableLength),
+    onDrained: (done) => {
+      if (broken || socket.writableLength === 0) done()
+      else waiting.push(done)
+    }
+  }
+}
+
+/** Files and terminals take what they are given. */
+const overFile = (fd: number, onBroken: () => void): OutputStream => ({
+  write: (text) => {
+    try {
+      writeSync(fd, text)
+    } catch {
+      onBroken()
+    }
+  },
+  pending: () => 0,
+  onDrained: (done) => done()
+})
+
+/** `onBroken` is called when the reader is gone; what is written afterwards is dropped. */
+export const make = (fd: 1 | 2, onBroken: () => void): OutputStream => {
+  try {
+    const stat = fstatSync(fd)
+    return stat.isFIFO() || stat.isSocket() ? overPipe(fd, onBroken) : overFile(fd, onBroken)
+  } catch {
+    // The descriptor was closed before the start.
+    return { write: () => {}, pending: () => 0, onDrained: (done) => done() }
+  }
+}

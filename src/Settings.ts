@@ -1,0 +1,255 @@
+/**
+ * The only reader of the command line's sources, the environment and the config file. It yields settings that every
+ * other room can trust, or one {@link FatalError} with all problems.
+ */
+import { readFileSync } from "node:fs"
+import { basename, dirname, resolve } from "node:path"
+import * as Arr from "effect/Array"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Schema from "effect/Schema"
+import * as Sqlite from "./Adapter/Sqlite/Config.js"
+import { FatalError, type Problem } from "./FatalError.js"
+import { formatPath, schemaIssues } from "./SchemaIssue.js"
+import { ConfigFile, LogSettings, type SourceEntry, SourceId, substitute } from "./Settings/ConfigFile.js"
+import { defaultLimits, type Limits } from "./Settings/Limits.js"
+import { defaultId, type Location, parseLocation } from "./Settings/Location.js"
+
+/** An engine with what its adapter needs. */
+export type EngineSettings = { readonly engine: "sqlite"; readonly config: Sqlite.Config }
+
+export type SourceSettings = EngineSettings & {
+  readonly id: string
+  /** What the model is told of the source. */
+  readonly description: string | undefined
+  readonly limits: Limits
+}
+
+export interface Settings {
+  readonly sources: Arr.NonEmptyReadonlyArray<SourceSettings>
+  readonly log: LogSettings
+  readonly structuredContent: boolean
+  /** Passwords and tokens that nothing may show. */
+  readonly secrets: ReadonlyArray<string>
+}
+
+export interface Invocation {
+  /** The `SOURCE` arguments. */
+  readonly sources: ReadonlyArray<string>
+  /** The value of `--config`. */
+  readonly config: string | undefined
+  readonly environment: Record<string, string | undefined>
+}
+
+type Problems = ReadonlyArray<Problem>
+
+interface Located {
+  readonly where: string
+  readonly id: string
+  readonly location: Location
+}
+
+const problem = (where: string, expected: string, found: string): Problem => ({ where, expected, found })
+
+const oneOfFour = "a SOURCE argument, --config FILE, MCP_QUERY_CONFIG or DATABASE_URL"
+
+/** The settings of one start of the program. */
+export const load = (invocation: Invocation): Effect.Effect<Settings, FatalError> => {
+  const { config, environment, sources } = invocation
+  const loaded =
+    sources.length > 0 && config !== undefined
+      ? Either.left([problem("--config", "either SOURCE arguments or --config", "both")])
+      : sources.length > 0
+        ? fromArguments(sources, environment)
+        : config !== undefined
+          ? fromFile(config, "--config", environment)
+          : environment["MCP_QUERY_CONFIG"]
+            ? fromFile(environment["MCP_QUERY_CONFIG"], "MCP_QUERY_CONFIG", environment)
+            : environment["DATABASE_URL"]
+              ? fromUrl(environment["DATABASE_URL"])
+              : Either.left([problem("sources", oneOfFour, "none of them")])
+  return Either.match(loaded, {
+    onLeft: (problems) =>
+      Arr.isNonEmptyReadonlyArray(problems)
+        ? Effect.fail(new FatalError({ problems }))
+        : Effect.dieMessage("A failure without a problem."),
+    onRight: Effect.succeed
+  })
+}
+
+/** Every value of `results`, or every problem. */
+const collect = <A>(
+  results: ReadonlyArray<Either.Either<A, Problems>>
+): Either.Either<ReadonlyArray<A>, Problems> => {
+  const [problems, values] = Arr.separate(results)
+  return problems.length > 0 ? Either.left(problems.flat()) : Either.right(values)
+}
+
+const fromArguments = (
+  sources: ReadonlyArray<string>,
+  environment: Invocation["environment"]
+): Either.Either<Settings, Problems> =>
+  Either.flatMap(
+    collect(sources.map((text, index) => locate(text, `SOURCE ${index + 1}`, environment))),
+    settingsOf
+  )
+
+const fromUrl = (url: string): Either.Either<Settings, Problems> =>
+  Either.flatMap(located("DATABASE_URL", undefined, url), (one) => settingsOf([one]))
+
+/** `[id=]LOCATION`, where LOCATION may be `env:NAME`. */
+const locate = (
+  text: string,
+  where: string,
+  environment: Invocation["environment"]
+): Either.Either<Located, Problems> => {
+  const [, prefix, rest] = /^([A-Za-z0-9_-]+)=(.*)$/s.exec(text) ?? []
+  // `Server=…;Database=…` is a location that begins like an id.
+  const id = prefix !== undefined && !/^server$/i.test(prefix) ? prefix : undefined
+  const location = id === undefined ? text : (rest ?? "")
+  if (id !== undefined && !Schema.is(SourceId)(id))
+    return Either.left([problem(where, "an id of a-z, 0-9 and _ before =", JSON.stringify(id))])
+  if (!location.startsWith("env:")) return located(where, id, location)
+  const name = location.slice("env:".length)
+  const value = environment[name]
+  return value === undefined || value === ""
+    ? Either.left([problem(where, `the environment variable ${name} to hold a location`, "it is not set")])
+    : located(`${where} (${name})`, id, value)
+}
+
+const located = (where: string, id: string | undefined, text: string): Either.Either<Located, Problems> =>
+  Either.mapBoth(parseLocation(text), {
+    onLeft: ({ expected, found }) => [problem(where, expected, found)],
+    onRight: (location) => ({ where, id: id ?? defaultId(location), location })
+  })
+
+const settingsOf = (all: ReadonlyArray<Located>): Either.Either<Settings, Problems> =>
+  assemble(
+    duplicates(all),
+    all.map(({ id, location, where }) =>
+      Either.map(engineOf(location, where, defaultLimits), (engine) => ({
+        ...engine,
+        id,
+        description: undefined,
+        limits: defaultLimits
+      }))
+    ),
+    LogSettings.make({}),
+    true
+  )
+
+const duplicates = (all: ReadonlyArray<Located>): Problems =>
+  all
+    .filter(({ id }, index) => all.findIndex((other) => other.id === id) < index)
+    .map(({ id, where }) =>
+      problem(where, "an id of its own (write id=LOCATION)", `a second ${JSON.stringify(id)}`)
+    )
+
+const engineOf = (
+  location: Location,
+  where: string,
+  limits: Limits
+): Either.Either<EngineSettings, Problems> => {
+  if (location.kind === "file" && location.engine === "sqlite")
+    return Either.right({
+      engine: "sqlite",
+      config: new Sqlite.Config({ file: resolve(location.file), maxConcurrent: limits.maxConcurrent })
+    })
+  return Either.left([problem(where, "an SQLite database", `${location.engine}, which is not built yet`)])
+}
+
+const assemble = (
+  problems: Problems,
+  sources: ReadonlyArray<Either.Either<SourceSettings, Problems>>,
+  log: LogSettings,
+  structuredContent: boolean
+): Either.Either<Settings, Problems> =>
+  Either.flatMap(collect(sources), (all) => {
+    if (problems.length > 0) return Either.left(problems)
+    return Arr.isNonEmptyReadonlyArray(all)
+      ? Either.right({ sources: all, log, structuredContent, secrets: all.flatMap(secretsOf) })
+      : Either.left([problem("sources", "at least one source", "none")])
+  })
+
+/** What of an engine's configuration nothing may show. */
+const secretsOf = (_source: SourceSettings): ReadonlyArray<string> => []
+
+// ---------------------------------------------------------------------------------------------------------------------
+// The config file
+
+const read = (file: string, where: string): Either.Either<unknown, Problems> => {
+  let text: string
+  try {
+    text = readFileSync(file, "utf8")
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? String(error.code) : "an unreadable file"
+    return Either.left([problem(where, `a readable file at ${file}`, code)])
+  }
+  try {
+    return Either.right(JSON.parse(text.replace(/^\ufeff/, "")))
+  } catch (error) {
+    // V8 quotes the text around the fault, which may hold a secret: only the place is told.
+    const place =
+      error instanceof Error ? (/position \d+( \(line \d+ column \d+\))?/.exec(error.message)?.[0] ?? "") : ""
+    return Either.left([problem(basename(file), "JSON", `a syntax error ${place}`.trim())])
+  }
+}
+
+const fromFile = (
+  file: string,
+  where: string,
+  environment: Invocation["environment"]
+): Either.Either<Settings, Problems> =>
+  Either.flatMap(read(file, where), (raw) => {
+    const missing: Array<Problem> = []
+    const value = substitute(raw, environment, (path, name) =>
+      missing.push(problem(formatPath(path), `the environment variable ${name}`, "it is not set"))
+    )
+    const decoded = Either.mapLeft(
+      Schema.decodeUnknownEither(ConfigFile, { errors: "all", onExcessProperty: "error" })(value),
+      (error) =>
+        schemaIssues(error.issue).map((issue) => configProblem(issue.path, issue.expected, issue.received))
+    )
+    if (missing.length > 0) return Either.left([...missing, ...(Either.isLeft(decoded) ? decoded.left : [])])
+    return Either.flatMap(decoded, (config) => ofConfig(config, dirname(resolve(file))))
+  })
+
+/** The value under a key that may hold a secret is not repeated. */
+const configProblem = (path: ReadonlyArray<PropertyKey>, expected: string, received: string): Problem => {
+  const secret = path.some((key) => /password|token|secret|url|key/i.test(String(key)))
+  return problem(
+    formatPath(path) || "the file",
+    expected,
+    secret && received.startsWith("the string") ? "a string" : received
+  )
+}
+
+const ofConfig = (config: ConfigFile, folder: string): Either.Either<Settings, Problems> =>
+  assemble(
+    [],
+    Object.entries(config.sources).map(([id, entry]) => {
+      const limits = { ...defaultLimits, ...config.limits, ...entry.limits }
+      return Either.map(ofEntry(entry, folder, limits), (engine) => ({
+        ...engine,
+        id,
+        description: entry.description,
+        limits
+      }))
+    }),
+    config.log.file === null ? config.log : { ...config.log, file: resolve(folder, config.log.file) },
+    config.structuredContent
+  )
+
+const ofEntry = (
+  entry: SourceEntry,
+  folder: string,
+  limits: Limits
+): Either.Either<EngineSettings, Problems> => {
+  switch (entry.engine) {
+    case "sqlite":
+      return Either.right({
+        engine: "sqlite",
+        config: new Sqlite.Config({ file: resolve(folder, entry.file), maxConcurrent: limits.maxConcurrent })
+      })
+  }
+}

@@ -1,0 +1,79 @@
+/** The config file: its Schema, and the replacement of `${NAME}` by the environment's values. */
+import * as Schema from "effect/Schema"
+import { PartialLimits } from "./Limits.js"
+
+const common = {
+  description: Schema.optionalWith(
+    Schema.String.annotations({ description: "what the model is told of the source" }),
+    {
+      exact: true
+    }
+  ),
+  limits: Schema.optionalWith(PartialLimits, { exact: true })
+}
+
+const filePath = Schema.NonEmptyString.annotations({ description: "a path, relative to this file" })
+
+export const SqliteSource = Schema.Struct({
+  engine: Schema.Literal("sqlite"),
+  file: filePath,
+  ...common
+})
+
+export const SourceEntry = Schema.Union(SqliteSource).annotations({
+  description: "a source: engine (sqlite), and what it needs"
+})
+export type SourceEntry = typeof SourceEntry.Type
+
+export const SourceId = Schema.String.pipe(Schema.pattern(/^[a-z0-9_]+$/)).annotations({
+  description: "an id of a-z, 0-9 and _"
+})
+
+export const LogSettings = Schema.Struct({
+  level: Schema.optionalWith(
+    Schema.Literal("debug", "info", "warn", "error").annotations({
+      description: "debug, info, warn or error"
+    }),
+    { exact: true, default: () => "info" as const }
+  ),
+  file: Schema.optionalWith(Schema.NullOr(Schema.NonEmptyString), { exact: true, default: () => null }),
+  arguments: Schema.optionalWith(
+    Schema.Literal("full", "hashed", "none").annotations({ description: "full, hashed or none" }),
+    { exact: true, default: () => "full" as const }
+  )
+})
+export type LogSettings = typeof LogSettings.Type
+
+export const ConfigFile = Schema.Struct({
+  $schema: Schema.optionalWith(Schema.String, { exact: true }),
+  sources: Schema.Record({ key: SourceId, value: SourceEntry }),
+  limits: Schema.optionalWith(PartialLimits, { exact: true }),
+  log: Schema.optionalWith(LogSettings, { exact: true, default: () => LogSettings.make({}) }),
+  structuredContent: Schema.optionalWith(Schema.Boolean, { exact: true, default: () => true })
+})
+export type ConfigFile = typeof ConfigFile.Type
+
+/** Replaces `${NAME}` in every string; `missing` hears of each variable that is not set, with its key path. */
+export const substitute = (
+  value: unknown,
+  environment: Record<string, string | undefined>,
+  missing: (path: ReadonlyArray<PropertyKey>, name: string) => void,
+  path: ReadonlyArray<PropertyKey> = []
+): unknown => {
+  if (typeof value === "string")
+    return value.replace(/\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g, (_, name: string) => {
+      const found = environment[name]
+      if (found === undefined) missing(path, name)
+      return found ?? ""
+    })
+  if (Array.isArray(value))
+    return value.map((item, index) => substitute(item, environment, missing, [...path, index]))
+  if (value !== null && typeof value === "object")
+    return Object.fromEntries(
+      Object.entries(value).map(([key, item]) => [
+        key,
+        substitute(item, environment, missing, [...path, key])
+      ])
+    )
+  return value
+}
