@@ -1,0 +1,20 @@
+/** What `--help` prints. */
+export const help = `mcp-query: an MCP server that lets an AI client read databases and workbooks, and never write.
+
+Usage
+  mcp-query SOURCE...            serve over stdio; SOURCE is [id=]LOCATION
+  mcp-query --config FILE        serve what a JSON config file names (also env MCP_QUERY_CONFIG)
+  mcp-query                      with env DATABASE_URL: serve that one source
+  mcp-query demo                 see the main job done on a sample database
+  mcp-query --help | --version
+
+LOCATION
+  a file                         .db .sqlite .sqlite3
+  a URL                          sqlite:PATH
+  env:NAME                       any of these, read from the environment, so that no secret stands in the arguments
+
+Examples
+  mcp-query shop=./shop.db
+  mcp-query crm=env:CRM_URL ./orders.sqlite
+
+Exit codes: 0 ended as asked, 78 a fault in the configuration, 70 anything unexpected.`

@@ -1,0 +1,88 @@
+/** `mcp-query SOURCE...`: serves over stdio until the client is done or a signal comes. */
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Logger from "effect/Logger"
+import { CallLog, type CallLogService, make as makeLog } from "../CallLog.js"
+import type { FatalError } from "../FatalError.js"
+import * as McpServer from "../McpServer.js"
+import * as Stdio from "../McpServer/Stdio.js"
+import * as OutputStream from "../OutputStream.js"
+import type { Settings } from "../Settings.js"
+import { fromSettings, Sources } from "../Sources.js"
+import { version } from "../Version.js"
+
+/** In-flight calls may take this long after the end of stdin or a signal. */
+const graceMs = 4500
+/** The rest of the 5 s, for what has been answered to reach the client. */
+const flushMs = 500
+
+const maxLineBytes = 16 * 2 ** 20
+const maxPendingBytes = 4 * 2 ** 20
+
+/** Standard output is the protocol's alone: what a dependency prints becomes a line of the log. */
+const captureConsole = (log: CallLogService) => {
+  const capture = (chunk: unknown): true => {
+    const text = (typeof chunk === "string" ? chunk : Buffer.from(chunk as Uint8Array).toString("utf8")).trim()
+    if (text !== "") log.unsafeEvent("debug", "message", { text })
+    return true
+  }
+  process.stdout.write = capture
+  process.stderr.write = capture
+}
+
+const logEffects = (log: CallLogService) =>
+  Logger.replace(
+    Logger.defaultLogger,
+    Logger.make(({ logLevel, message }) => log.unsafeEvent("debug", "message", { logLevel: logLevel.label, message }))
+  )
+
+const flush = (stream: OutputStream.OutputStream) =>
+  Effect.timeoutOption(
+    Effect.async<void>((resume) => stream.onDrained(() => resume(Effect.void))),
+    flushMs
+  )
+
+/** Succeeds with the exit code. */
+export const serve = (settings: Settings): Effect.Effect<void, FatalError> =>
+  Effect.gen(function* () {
+    const stderr = OutputStream.make(2, () => {})
+    const log = yield* makeLog(settings.log, settings.secrets, stderr)
+    const end = yield* Deferred.make<{ readonly why: string; readonly answers: boolean }>()
+    const finish = (why: string, answers = true) => void Deferred.unsafeDone(end, Effect.succeed({ why, answers }))
+
+    captureConsole(log)
+    process.on("uncaughtException", (error) => log.unsafeEvent("error", "uncaught", { cause: error }))
+    process.on("unhandledRejection", (error) => log.unsafeEvent("error", "uncaught", { cause: error }))
+    for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => finish(signal))
+    // A terminal that closes, and a reader that is gone: nobody waits for answers.
+    process.on("SIGHUP", () => finish("SIGHUP", false))
+    const stdout = OutputStream.make(1, () => finish("stdout closed", false))
+
+    yield* Effect.gen(function* () {
+      const sources = yield* fromSettings(settings.sources)
+      const stdio = Stdio.make({
+        input: process.stdin,
+        output: stdout,
+        maxLineBytes,
+        maxPendingBytes,
+        onEnd: () => finish("stdin ended")
+      })
+      const server = yield* Effect.provideService(
+        McpServer.make({ stdio, structuredContent: settings.structuredContent, secrets: settings.secrets }),
+        Sources,
+        sources
+      )
+      yield* log.event("info", "server_started", {
+        version,
+        node: process.version,
+        pid: process.pid,
+        sources: settings.sources.map(({ engine, id }) => ({ id, engine }))
+      })
+      const { answers, why } = yield* Deferred.await(end)
+      stdio.stop()
+      if (answers) yield* server.drain(graceMs)
+      yield* flush(stdout)
+      yield* log.event("info", "server_stopped", { why })
+    }).pipe(Effect.provideService(CallLog, log), Effect.scoped, Effect.provide(logEffects(log)))
+    yield* flush(stderr)
+  }).pipe(Effect.scoped)

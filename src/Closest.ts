@@ -1,0 +1,18 @@
+/** The names nearest to one that does not exist, for hints. */
+import { distance } from "fastest-levenshtein"
+
+/** At most `limit` of `names`, the nearest first; none that shares too little with `name`. */
+export const closest = (name: string, names: Iterable<string>, limit = 3): ReadonlyArray<string> => {
+  const wanted = name.toLowerCase()
+  const bound = Math.max(1, Math.floor(wanted.length / 2))
+  return [...names]
+    .map((candidate) => {
+      const lower = candidate.toLowerCase()
+      const contained = wanted.length > 2 && (lower.includes(wanted) || wanted.includes(lower)) && lower.length > 2
+      return { candidate, cost: contained ? Math.min(1, distance(wanted, lower)) : distance(wanted, lower) }
+    })
+    .filter(({ cost }) => cost <= bound)
+    .sort((a, b) => a.cost - b.cost || (a.candidate < b.candidate ? -1 : 1))
+    .slice(0, limit)
+    .map(({ candidate }) => candidate)
+}

@@ -1,0 +1,163 @@
+/**
+ * tools/list and tools/call on the SDK's low-level server: a call's signal becomes the interruption of its fiber, its
+ * outcome a result, and each call one line of the log.
+ */
+import { Server } from "@modelcontextprotocol/sdk/server/index.js"
+import { ErrorCode, McpError } from "@modelcontextprotocol/sdk/types.js"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Ref from "effect/Ref"
+import * as Runtime from "effect/Runtime"
+import { monotonicFactory } from "ulid"
+import { CallLog, redactor } from "./CallLog.js"
+import { type CallResult, fromExit, type Response } from "./McpServer/Response.js"
+import type { Stdio } from "./McpServer/Stdio.js"
+import { ConnectionFailed } from "./QueryError.js"
+import { CallFacts, Sources, type SourcesService } from "./Sources.js"
+import type { Tool, ToolAnswer } from "./Tool.js"
+import * as Tools from "./Tools.js"
+import { version } from "./Version.js"
+
+export interface McpServerOptions {
+  readonly stdio: Stdio
+  /** Whether results have structured content beside their text. */
+  readonly structuredContent: boolean
+  /** Texts that no answer may hold. */
+  readonly secrets: ReadonlyArray<string>
+}
+
+export interface McpServer {
+  /** Waits until nothing is in flight, for at most `graceMs`; what is not done by then is answered as failed. */
+  readonly drain: (graceMs: number) => Effect.Effect<void>
+}
+
+const stopping = new ConnectionFailed({
+  reason: "closed",
+  message: "The server is stopping.",
+  hint: "Start the server again and repeat the call."
+})
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+const invalidParams = (message: string) => new McpError(ErrorCode.InvalidParams, message)
+
+/** The source that a call concerns, as far as raw arguments tell. */
+const sourceIdOf = (sources: SourcesService, args: unknown): string | undefined => {
+  const named = isObject(args) ? args["source"] : undefined
+  if (named !== undefined)
+    return typeof named === "string" && Option.isSome(sources.get(named)) ? named : undefined
+  return sources.all.length === 1 ? sources.all[0]?.id : undefined
+}
+
+const textBytes = ({ content }: CallResult) => Buffer.byteLength(content[0].text)
+
+export const make = (
+  options: McpServerOptions
+): Effect.Effect<McpServer, never, Sources | CallLog> =>
+  Effect.gen(function* () {
+    const { stdio } = options
+    const sources = yield* Sources
+    const log = yield* CallLog
+    const runtime = yield* Effect.runtime<never>()
+    const stopped = yield* Deferred.make<never, ConnectionFailed>()
+    const tools = Tools.make(sources)
+    const redact = redactor(options.secrets)
+    const correlationIds = monotonicFactory()
+
+    /** A call from its raw arguments to its result; none when it was cancelled. */
+    const call = (tool: Tool, args: unknown, requestId: string | number) =>
+      Effect.uninterruptibleMask((restore) =>
+        Effect.gen(function* () {
+          const correlationId = correlationIds()
+          const source = sourceIdOf(sources, args)
+          const attempts = yield* Ref.make(0)
+          const from = performance.now()
+          const exit = yield* Effect.exit(
+            restore(
+              Effect.raceFirst(
+                tool.run(args).pipe(
+                  Effect.provideService(CallFacts, { attempts }),
+                  Effect.withSpan(`tools/call ${tool.name}`, {
+                    kind: "server",
+                    attributes: { "mcp.tool": tool.name, "mcp_query.source": source, "mcp_query.correlation_id": correlationId }
+                  })
+                ),
+                Deferred.await(stopped)
+              )
+            )
+          )
+          const response = fromExit(exit, {
+            correlationId,
+            source,
+            structuredContent: options.structuredContent,
+            redact
+          })
+          yield* log.call({
+            correlationId,
+            requestId,
+            tool: tool.name,
+            ...(source === undefined ? {} : { source }),
+            arguments: args,
+            durationMs: Math.round((performance.now() - from) * 10) / 10,
+            attempts: Math.max(1, yield* Ref.get(attempts)),
+            ...outcomeOf(response, exit._tag === "Success" ? exit.value : undefined)
+          })
+          return Option.map(response, ({ result }) => result)
+        })
+      )
+
+    const listTools = async () => {
+      const { make } = await import("./McpServer/ToolList.js")
+      return { tools: make(tools, options.structuredContent) }
+    }
+
+    const callTool = async (params: unknown, requestId: string | number, signal: AbortSignal) => {
+      const { arguments: args, name } = isObject(params) ? params : {}
+      const tool = tools.find((candidate) => candidate.name === name)
+      if (typeof name !== "string") throw invalidParams("The tool's name must be a string.")
+      if (tool === undefined)
+        throw invalidParams(`There is no such tool; the tools are ${tools.map(({ name }) => name).join(", ")}.`)
+      if (args !== undefined && !isObject(args)) throw invalidParams("The tool's arguments must be an object.")
+      const result = await Runtime.runPromise(runtime)(call(tool, args, requestId), { signal })
+      // The SDK leaves a cancelled request unanswered, whatever becomes of this.
+      return Option.getOrThrowWith(result, () => new McpError(ErrorCode.ConnectionClosed, "Cancelled."))
+    }
+
+    const server = new Server({ name: "mcp-query", version }, { capabilities: { tools: {} } })
+    server.fallbackRequestHandler = async (request, { requestId, signal }) => {
+      switch (request.method) {
+        case "tools/list":
+          return listTools()
+        case "tools/call":
+          return callTool(request.params, stdio.clientId(requestId), signal)
+        default:
+          throw new McpError(ErrorCode.MethodNotFound, "Method not found.")
+      }
+    }
+    // The SDK reports here, before it returns, that it could not read a message.
+    server.onerror = stdio.refuse
+    yield* Effect.promise(() => server.connect(stdio))
+
+    const idle = Effect.async<void>((resume) => {
+      stdio.onIdle(() => resume(Effect.void))
+    })
+    return {
+      drain: (graceMs) =>
+        idle.pipe(
+          Effect.timeoutTo({ duration: graceMs, onSuccess: () => true, onTimeout: () => false }),
+          Effect.flatMap((done) =>
+            done ? Effect.void : Effect.zipRight(Deferred.fail(stopped, stopping), Effect.timeoutOption(idle, "1 second"))
+          )
+        )
+    }
+  })
+
+const outcomeOf = (response: Option.Option<Response>, answer: ToolAnswer | undefined) => {
+  if (Option.isNone(response)) return { outcome: "cancelled" as const }
+  const { failure, result } = response.value
+  const bytes = textBytes(result)
+  if (failure !== undefined) return { outcome: "failed" as const, ...failure, bytes }
+  return { outcome: "succeeded" as const, ...answer?.facts, bytes }
+}

@@ -1,0 +1,215 @@
+/**
+ * Bytes ↔ JSON-RPC messages on the standard streams. Everything that comes in is answered or is known to need no
+ * answer; nothing but whole messages goes out. Requests get ids of our own on their way to the SDK, because clients
+ * use 0, repeat ids and cancel what is long done.
+ */
+import { isUtf8 } from "node:buffer"
+import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
+import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types.js"
+import type { OutputStream } from "../OutputStream.js"
+
+type Id = string | number
+
+export interface StdioOptions {
+  readonly input: NodeJS.ReadableStream
+  readonly output: OutputStream
+  /** A longer line is refused without being kept. */
+  readonly maxLineBytes: number
+  /** Reading stops while more than this is unread by the client. */
+  readonly maxPendingBytes: number
+  /** The client will send nothing more. */
+  readonly onEnd: () => void
+}
+
+export interface Stdio extends Transport {
+  /** Requests that have no answer yet. */
+  readonly inFlight: () => number
+  /** Calls back once no request is in flight. */
+  readonly onIdle: (done: () => void) => void
+  /** Stops reading. */
+  readonly stop: () => void
+  /** The client's own id of a request. */
+  readonly clientId: (internal: Id) => Id
+  /** The SDK did not take the message that it is being handed; see `server.onerror`. */
+  readonly refuse: () => void
+}
+
+const errorCodes = { parse: -32700, request: -32600, params: -32602, internal: -32603 } as const
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+const isId = (value: unknown): value is Id =>
+  typeof value === "string" || (typeof value === "number" && Number.isFinite(value))
+
+const blank = /^[ \t\r]*$/
+
+/** Cuts chunks into lines; `tooLong` is called once for a line beyond the bound. */
+const lineSplitter = (maxBytes: number, line: (bytes: Buffer) => void, tooLong: () => void) => {
+  let parts: Array<Buffer> = []
+  let size = 0
+  let skipping = false
+  const keep = (part: Buffer) => {
+    if (skipping || part.length === 0) return
+    size += part.length
+    if (size > maxBytes) {
+      parts = []
+      skipping = true
+      tooLong()
+    } else parts.push(part)
+  }
+  const end = () => {
+    if (!skipping && size > 0) line(parts.length === 1 && parts[0] ? parts[0] : Buffer.concat(parts))
+    parts = []
+    size = 0
+    skipping = false
+  }
+  return {
+    feed: (chunk: Buffer) => {
+      let start = 0
+      for (let at = chunk.indexOf(10); at >= 0; at = chunk.indexOf(10, start)) {
+        keep(chunk.subarray(start, at))
+        end()
+        start = at + 1
+      }
+      keep(chunk.subarray(start))
+    },
+    end
+  }
+}
+
+export const make = (options: StdioOptions): Stdio => {
+  const { input, output } = options
+  const inFlight = new Map<Id, { readonly id: Id; readonly method: string }>()
+  const idle: Array<() => void> = []
+  let lastId = 0
+  let refused = false
+  let ended = false
+
+  const write = (message: object) => {
+    output.write(`${JSON.stringify(message)}\n`)
+    if (output.pending() > options.maxPendingBytes && !ended) {
+      input.pause()
+      output.onDrained(() => {
+        if (!ended) input.resume()
+      })
+    }
+  }
+
+  const fail = (code: number, message: string, id?: Id) =>
+    write({ jsonrpc: "2.0", ...(id === undefined ? {} : { id }), error: { code, message } })
+
+  const settle = (internal: Id) => {
+    inFlight.delete(internal)
+    if (inFlight.size === 0) for (const done of idle.splice(0)) done()
+  }
+
+  const deliver = (message: Record<string, unknown>) => {
+    refused = false
+    // What the SDK makes of the message is checked there, by its own schemas.
+    transport.onmessage?.(message as JSONRPCMessage)
+    return !refused
+  }
+
+  const receiveRequest = (message: Record<string, unknown>, method: string, id: Id) => {
+    const internal = `r${++lastId}`
+    inFlight.set(internal, { id, method })
+    if (deliver({ ...message, id: internal })) return
+    settle(internal)
+    fail(errorCodes.request, "The message is not a valid request.", id)
+  }
+
+  const receiveCancellation = (message: Record<string, unknown>) => {
+    const params = isObject(message["params"]) ? message["params"] : {}
+    const found = [...inFlight].reverse().find(([, { id }]) => id === params["requestId"])
+    // Too late, unknown, or the handshake, which cannot be cancelled.
+    if (found === undefined || found[1].method === "initialize") return
+    settle(found[0])
+    deliver({ ...message, params: { ...params, requestId: found[0] } })
+  }
+
+  const receive = (message: unknown) => {
+    if (!isObject(message)) return fail(errorCodes.request, "A message must be one JSON object.")
+    const { id, jsonrpc, method, params } = message
+    const known = isId(id) ? id : undefined
+    if (jsonrpc !== "2.0") return fail(errorCodes.request, 'The field jsonrpc must be "2.0".', known)
+    // This server asks its client nothing, so an answer belongs to nothing.
+    if (!("method" in message) && ("result" in message || "error" in message)) return
+    if (typeof method !== "string") return fail(errorCodes.request, "The field method must be a string.", known)
+    if ("id" in message && known === undefined)
+      return fail(errorCodes.request, "The field id must be a string or a number.")
+    if (params !== undefined && !isObject(params))
+      return known === undefined ? undefined : fail(errorCodes.params, "The field params must be an object.", known)
+    if (known !== undefined) return receiveRequest(message, method, known)
+    if (method === "notifications/cancelled") return receiveCancellation(message)
+    deliver(message)
+  }
+
+  const receiveLine = (bytes: Buffer) => {
+    const text = bytes.toString("utf8").replace(/^\ufeff/, "")
+    if (blank.test(text)) return
+    let message: unknown
+    try {
+      message = JSON.parse(text)
+    } catch {
+      return fail(errorCodes.parse, "The line is not JSON.")
+    }
+    if (!isUtf8(bytes)) {
+      const id = isObject(message) && isId(message["id"]) ? message["id"] : undefined
+      return fail(errorCodes.parse, "The line is not valid UTF-8.", id)
+    }
+    receive(message)
+  }
+
+  const lines = lineSplitter(options.maxLineBytes, receiveLine, () =>
+    fail(errorCodes.request, `A message may have at most ${options.maxLineBytes} bytes.`)
+  )
+
+  const onEnd = () => {
+    if (ended) return
+    lines.end()
+    ended = true
+    options.onEnd()
+  }
+
+  const transport: Stdio = {
+    start: async () => {
+      input.on("data", (chunk: Buffer | string) => {
+        if (!ended) lines.feed(typeof chunk === "string" ? Buffer.from(chunk) : chunk)
+      })
+      input.on("end", onEnd)
+      input.on("close", onEnd)
+      input.on("error", onEnd)
+    },
+    send: async (message) => {
+      if (!("id" in message) || message.id === undefined || "method" in message) return write(message)
+      const request = inFlight.get(message.id)
+      // Cancelled meanwhile: it gets no answer.
+      if (request === undefined) return
+      try {
+        write({ ...message, id: request.id })
+      } catch {
+        fail(errorCodes.internal, "The answer cannot be written as JSON.", request.id)
+      }
+      settle(message.id)
+    },
+    close: async () => {
+      transport.stop()
+      transport.onclose?.()
+    },
+    inFlight: () => inFlight.size,
+    onIdle: (done) => {
+      if (inFlight.size === 0) done()
+      else idle.push(done)
+    },
+    stop: () => {
+      ended = true
+      input.pause()
+    },
+    clientId: (internal) => inFlight.get(internal)?.id ?? internal,
+    refuse: () => {
+      refused = true
+    }
+  }
+  return transport
+}

@@ -1,0 +1,149 @@
+/**
+ * From an id to an adapter, and everything that holds for a call on any engine: places and a bounded queue, the
+ * deadline, one retry after a lost connection, and the log of a source's connections.
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Ref from "effect/Ref"
+import * as Scope from "effect/Scope"
+import type { AdapterService } from "./Adapter.js"
+import { CallLog } from "./CallLog.js"
+import { type AdapterFailure, type ConnectionFailed, QueryFailed, QueryRejected } from "./QueryError.js"
+import type { SourceSettings } from "./Settings.js"
+import type { Limits } from "./Settings/Limits.js"
+
+/** What a call tells its log line about the way it went. */
+export class CallFacts extends Context.Tag("mcp-query/CallFacts")<
+  CallFacts,
+  { readonly attempts: Ref.Ref<number> }
+>() {}
+
+export interface Source {
+  readonly id: string
+  readonly engine: AdapterService["engine"]
+  readonly description: string | undefined
+  readonly limits: Limits
+  /**
+   * Runs `use` on the source's adapter, in its turn. Whatever the engine does, the answer comes within `timeoutMs`
+   * (and the adapter's own time to stop a statement); `use` hears how much of it is left.
+   */
+  readonly run: <A>(
+    timeoutMs: number,
+    use: (adapter: AdapterService, remainingMs: number) => Effect.Effect<A, AdapterFailure>
+  ) => Effect.Effect<A, AdapterFailure, CallFacts>
+  /** The adapter itself, for what is no call of a client. */
+  readonly adapter: Effect.Effect<AdapterService>
+}
+
+export interface SourcesService {
+  readonly all: ReadonlyArray<Source>
+  readonly get: (id: string) => Option.Option<Source>
+}
+
+export class Sources extends Context.Tag("mcp-query/Sources")<Sources, SourcesService>() {}
+
+/** Calls that wait for a place; beyond it they are turned away at once. */
+const maxQueued = 256
+
+/** The driver of an engine is loaded with the first call that needs it. */
+const acquire = (settings: SourceSettings): Effect.Effect<AdapterService, never, Scope.Scope> => {
+  switch (settings.engine) {
+    case "sqlite":
+      return Effect.flatMap(
+        Effect.promise(() => import("./Adapter/Sqlite.js")),
+        ({ make }) => make(settings.config)
+      )
+  }
+}
+
+const overloaded = new QueryRejected({
+  reason: "overloaded",
+  message: "Too many calls are waiting for this source.",
+  hint: "Wait for answers before sending more calls."
+})
+
+const timedOut = (timeoutMs: number) =>
+  new QueryFailed({
+    reason: "timeout",
+    message: `The statement was stopped after ${timeoutMs} ms.`,
+    hint: "Narrow the statement (a WHERE, fewer joins, an aggregate), or raise timeoutMs up to the source's limit."
+  })
+
+const isWorthRetrying = (failure: AdapterFailure): boolean =>
+  failure._tag === "ConnectionFailed" && failure.reason === "closed" && failure.beforeFirstRow === true
+
+const make = (settings: SourceSettings): Effect.Effect<Source, never, CallLog | Scope.Scope> =>
+  Effect.gen(function* () {
+    const log = yield* CallLog
+    const scope = yield* Effect.scope
+    const { engine, id, limits } = settings
+    // Whoever asks first may be interrupted; the adapter is for everyone.
+    const adapter = yield* Effect.cached(Effect.uninterruptible(Scope.extend(acquire(settings), scope)))
+    const places = yield* Effect.makeSemaphore(limits.maxConcurrent)
+    let queued = 0
+    let state: "unknown" | "connected" | "lost" = "unknown"
+
+    const connected = Effect.suspend(() => {
+      if (state === "connected") return Effect.void
+      const event = state === "unknown" ? "source_connected" : "source_recovered"
+      state = "connected"
+      return log.event("info", event, { source: id, engine })
+    })
+    const lost = (failure: ConnectionFailed) =>
+      Effect.suspend(() => {
+        if (state === "lost") return Effect.void
+        state = "lost"
+        return log.event("warn", "source_lost", { source: id, engine, reason: failure.reason, cause: failure.cause })
+      })
+    const watch = <A>(effect: Effect.Effect<A, AdapterFailure>) =>
+      effect.pipe(
+        Effect.tap(() => connected),
+        Effect.tapError((failure) => (failure._tag === "ConnectionFailed" ? lost(failure) : connected))
+      )
+
+    const inTurn = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | QueryRejected, R> =>
+      Effect.suspend((): Effect.Effect<A, E | QueryRejected, R> => {
+        if (queued >= maxQueued + limits.maxConcurrent) return Effect.fail(overloaded)
+        queued++
+        return Effect.ensuring(
+          places.withPermits(1)(effect),
+          Effect.sync(() => {
+            queued--
+          })
+        )
+      })
+
+    return {
+      id,
+      engine,
+      description: settings.description,
+      limits,
+      adapter,
+      run: (timeoutMs, use) =>
+        Effect.gen(function* () {
+          const { attempts } = yield* CallFacts
+          const from = performance.now()
+          const attempt = Effect.zipRight(
+            Ref.update(attempts, (n) => n + 1),
+            Effect.flatMap(adapter, (service) =>
+              watch(use(service, Math.max(1, timeoutMs - (performance.now() - from))))
+            )
+          )
+          return yield* inTurn(Effect.retry(attempt, { times: 1, while: isWorthRetrying })).pipe(
+            // An adapter that takes long to stop a statement keeps its place, but not the caller.
+            Effect.disconnect,
+            Effect.timeoutFail({ duration: timeoutMs, onTimeout: () => timedOut(timeoutMs) })
+          )
+        })
+    }
+  })
+
+/** The sources of the settings. Nothing is contacted before a first call; adapters end with the scope. */
+export const fromSettings = (
+  settings: ReadonlyArray<SourceSettings>
+): Effect.Effect<SourcesService, never, CallLog | Scope.Scope> =>
+  Effect.map(Effect.forEach(settings, make), (all) => ({
+    all,
+    get: (id) => Option.fromNullable(all.find((source) => source.id === id))
+  }))

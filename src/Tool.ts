@@ -1,0 +1,158 @@
+/** A tool of the server: what a client sees of it, and the Effect that answers a call. */
+import type * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type { Engine } from "./Adapter.js"
+import { closest } from "./Closest.js"
+import { InvalidInput, type InputIssue, type QueryError } from "./QueryError.js"
+import { formatPath, type SchemaIssue, schemaIssues } from "./SchemaIssue.js"
+import type { CallFacts, Source, SourcesService } from "./Sources.js"
+import * as Either from "effect/Either"
+
+/** An answer, and what the log says of it. */
+export interface ToolAnswer {
+  /** Conforms to the tool's output Schema. */
+  readonly value: object
+  readonly facts?: { readonly rowCount?: number; readonly truncated?: boolean }
+}
+
+export interface Tool {
+  readonly name: string
+  readonly title: string
+  readonly description: string
+  /** A TypeLiteral: its JSON Schema is an object without additional properties. */
+  readonly input: Schema.Schema.AnyNoContext
+  readonly output: Schema.Schema.AnyNoContext
+  readonly run: (args: unknown) => Effect.Effect<ToolAnswer, QueryError, CallFacts>
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Arguments
+
+const reasonOf = (issue: SchemaIssue): InputIssue["reason"] => {
+  switch (issue.kind) {
+    case "missing":
+      return "missing_argument"
+    case "unexpected":
+      return "unknown_argument"
+    case "type":
+      return "wrong_type"
+    case "refinement":
+      return issue.path.length === 1 && issue.path[0] === "source" ? "unknown_source" : "out_of_range"
+  }
+}
+
+const toInputIssue = (issue: SchemaIssue): InputIssue => {
+  const unexpected = issue.kind === "unexpected"
+  const [near] = unexpected ? closest(String(issue.path.at(-1)), issue.known, 1) : []
+  return {
+    path: formatPath(issue.path),
+    reason: reasonOf(issue),
+    expected: unexpected
+      ? near === undefined
+        ? `one of ${issue.known.join(", ")}`
+        : `${near} (or another of ${issue.known.join(", ")})`
+      : issue.expected,
+    received: issue.received
+  }
+}
+
+const sentence = ({ expected, path, reason, received }: InputIssue): string => {
+  const what = path === "" ? "The arguments" : `The argument ${path}`
+  switch (reason) {
+    case "missing_argument":
+      return `${what} is missing: expected ${expected}.`
+    case "unknown_argument":
+      return `There is no argument ${path}: expected ${expected}.`
+    case "unknown_source":
+      return `There is no such source: expected ${expected}, got ${received}.`
+    default:
+      return `${what} must be ${expected}, got ${received}.`
+  }
+}
+
+/** All faults in one failure; the first gives its reason. */
+export const invalidInput = (issues: readonly [InputIssue, ...Array<InputIssue>]): InvalidInput =>
+  new InvalidInput({
+    reason: issues[0].reason,
+    message: issues.map(sentence).join(" "),
+    issues
+  })
+
+/** The arguments as the schema's type, or every fault of them. */
+export const decodeArguments =
+  <S extends Schema.Schema.AnyNoContext>(schema: S) =>
+  (args: unknown): Either.Either<Schema.Schema.Type<S>, InvalidInput> =>
+    Either.mapLeft(
+      Schema.decodeUnknownEither(schema, { errors: "all", onExcessProperty: "error" })(args ?? {}),
+      (error) => {
+        const [first, ...rest] = schemaIssues(error.issue).map(toInputIssue)
+        return invalidInput([
+          first ?? { path: "", reason: "wrong_type", expected: "an object", received: "something else" },
+          ...rest
+        ])
+      }
+    )
+
+const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
+
+/** `source`: required where there are several, and always one of the ids. */
+export const sourceField = (sources: SourcesService) => {
+  const [first, ...rest] = sources.all.map(({ id }) => id)
+  const ids = Schema.Literal(first ?? "", ...rest).annotations({
+    description: rest.length > 0 ? `one of ${[first, ...rest].join(", ")}` : `${first}`
+  })
+  return rest.length > 0 ? { source: ids } : { source: optional(ids) }
+}
+
+export const sqlField = Schema.String.pipe(Schema.minLength(1), Schema.maxLength(100_000)).annotations({
+  description: "1 to 100,000 characters"
+})
+
+export const paramsField = optional(
+  Schema.Array(
+    Schema.Union(Schema.String, Schema.Number, Schema.Boolean, Schema.Null).annotations({
+      description: "a string, number, boolean or null"
+    })
+  )
+)
+
+export const numberField = (most: number) =>
+  optional(
+    Schema.Number.pipe(Schema.int(), Schema.between(1, most)).annotations({
+      description: `a whole number from 1 to ${most}`
+    })
+  )
+
+/** The source of a call whose arguments have been decoded: the named one, or the only one. */
+export const sourceOf = (sources: SourcesService, id: string | undefined): Source => {
+  const source = sources.all.find((candidate) => candidate.id === id) ?? sources.all[0]
+  if (source === undefined) throw new Error("There is no source.")
+  return source
+}
+
+/** How each engine writes a positional parameter. */
+export const placeholder: Record<Engine, string> = {
+  sqlite: "?",
+  excel: "?",
+  csv: "?",
+  postgres: "$1",
+  mssql: "@p1"
+}
+
+/** What the model is told of the sources in a tool's description. */
+export const sourcesSentence = (sources: SourcesService): string => {
+  const told = sources.all.map(({ description, engine, id }) =>
+    description === undefined ? `${id} (${engine})` : `${id} (${engine}: ${description})`
+  )
+  return `${told.length > 1 ? "Sources" : "Source"}: ${told.join(", ")}.`
+}
+
+/** A number within the bounds of any source may still be beyond those of the chosen one. */
+export const checkCap = (path: string, value: number | undefined, cap: number): Either.Either<void, InvalidInput> =>
+  value === undefined || value <= cap
+    ? Either.right(undefined)
+    : Either.left(
+        invalidInput([
+          { path, reason: "out_of_range", expected: `a whole number from 1 to ${cap}`, received: `the number ${value}` }
+        ])
+      )

@@ -1,0 +1,34 @@
+/** The tool `explain`: how the engine would run a statement, which is never executed. */
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import * as Policy from "../Policy.js"
+import type { SourcesService } from "../Sources.js"
+import { decodeArguments, paramsField, sourceField, sourceOf, sqlField, type Tool } from "../Tool.js"
+
+/** The engine's plan, a node a line, children indented. */
+export const PlanResult = Schema.Struct({ plan: Schema.Array(Schema.String) })
+
+export const make = (sources: SourcesService): Tool => {
+  const input = Schema.Struct({ sql: sqlField, ...sourceField(sources), params: paramsField })
+  const decode = decodeArguments(input)
+  return {
+    name: "explain",
+    title: "Explain a query's plan",
+    description:
+      "Returns the engine's plan of one read-only SQL statement without executing it. " +
+      "Use it when a query is slow or timed out.",
+    input,
+    output: PlanResult,
+    run: (raw) =>
+      Effect.gen(function* () {
+        const args = yield* decode(raw)
+        const source = sourceOf(sources, args.source)
+        const { limits } = source
+        const query = yield* Policy.admit(source.engine, { sql: args.sql, params: args.params ?? [] })
+        const plan = yield* source.run(limits.timeoutMs, (adapter, remainingMs) =>
+          adapter.explain(query, { ...limits, format: "columnar", timeoutMs: remainingMs })
+        )
+        return { value: { plan } }
+      })
+  }
+}

@@ -1,0 +1,58 @@
+#!/usr/bin/env node
+/** From the command line to a command, and from its end to an exit code; nothing else. */
+import { writeSync } from "node:fs"
+import { parseArgs } from "node:util"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import { exitCode, FatalError } from "./FatalError.js"
+
+const parse = (argv: ReadonlyArray<string>) =>
+  Effect.try({
+    try: () =>
+      parseArgs({
+        args: [...argv],
+        allowPositionals: true,
+        options: {
+          config: { type: "string" },
+          help: { type: "boolean", short: "h" },
+          version: { type: "boolean", short: "v" },
+          json: { type: "boolean" }
+        }
+      }),
+    catch: (error) =>
+      new FatalError({
+        problems: [
+          {
+            where: "the command line",
+            expected: "SOURCE... or --config FILE, --help, --version",
+            found: error instanceof Error ? (error.message.split(". ")[0] ?? error.message) : String(error)
+          }
+        ]
+      })
+  })
+
+const print = (text: string) => Effect.sync(() => void writeSync(1, `${text}\n`))
+
+const program = Effect.gen(function* () {
+  const { positionals, values } = yield* parse(process.argv.slice(2))
+  if (values.help) {
+    const { help } = yield* Effect.promise(() => import("./Cli/Help.js"))
+    return yield* print(help)
+  }
+  if (values.version) {
+    const { version } = yield* Effect.promise(() => import("./Version.js"))
+    return yield* print(version)
+  }
+  const [{ load }, { serve }] = yield* Effect.promise(() =>
+    Promise.all([import("./Settings.js"), import("./Cli/Serve.js")])
+  )
+  const settings = yield* load({ sources: positionals, config: values.config, environment: process.env })
+  yield* serve(settings)
+})
+
+const exit = await Effect.runPromiseExit(program)
+if (Exit.isSuccess(exit)) process.exit(exitCode.ok)
+const failure = Cause.squash(exit.cause)
+writeSync(2, `${failure instanceof Error ? failure.message : String(failure)}\n`)
+process.exit(failure instanceof FatalError ? exitCode.configuration : exitCode.unexpected)
