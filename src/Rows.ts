@@ -5,8 +5,19 @@
  * because the SQLite child process runs it too.
  */
 
+/** The beginning of a value that is too large to be held whole. */
+export class Excerpt {
+  constructor(
+    /** At least as many bytes as `maxCellBytes` allows. */
+    readonly kept: string | Uint8Array,
+    /** The whole value's size; of text, in UTF-8. */
+    readonly bytes: number
+  ) {}
+}
+
 /** A value as an adapter's value table leaves it: JSON, or bytes that become base64 text here. */
 export type Cell =
+  | Excerpt
   | null
   | boolean
   | number
@@ -178,14 +189,22 @@ export class RowBuilder {
       cuts.push({ row: this.#rows.length, column: this.columns[index] ?? "", bytes })
     if (typeof cell === "string") return this.#fitText(cell, limit, cut)
     if (cell === null || typeof cell !== "object") return cell
-    if (cell instanceof Uint8Array) {
-      if (cell.length > limit) cut(cell.length)
-      const kept = cell.subarray(0, limit)
-      return Buffer.from(kept.buffer, kept.byteOffset, kept.length).toString("base64")
+    if (cell instanceof Uint8Array) return this.#fitBytes(cell, cell.length, cut)
+    if (cell instanceof Excerpt) {
+      if (typeof cell.kept !== "string") return this.#fitBytes(cell.kept, cell.bytes, cut)
+      if (cell.bytes > limit) cut(cell.bytes)
+      return cutText(cell.kept, limit)
     }
     // A structured value is whole or, past the limit, the beginning of its JSON text.
     const text = JSON.stringify(cell)
     return Buffer.byteLength(text) > limit ? this.#fitText(text, limit, cut) : cell
+  }
+
+  #fitBytes(bytes: Uint8Array, size: number, cut: (bytes: number) => void): string {
+    const limit = this.#limits.maxCellBytes
+    if (size > limit) cut(size)
+    const kept = bytes.subarray(0, limit)
+    return Buffer.from(kept.buffer, kept.byteOffset, kept.length).toString("base64")
   }
 
   #fitText(text: string, limit: number, cut: (bytes: number) => void): string {
