@@ -36,7 +36,11 @@ const shared = {
 
 await build({
   ...shared,
-  entryPoints: { main: "src/main.ts", SqliteChild: "src/Adapter/Sqlite/Child.ts" },
+  entryPoints: {
+    main: "src/main.ts",
+    SqliteChild: "src/Adapter/Sqlite/Child.ts",
+    ExcelChild: "src/Adapter/Excel/Child.ts"
+  },
   splitting: true,
   chunkNames: "chunks/[name]-[hash]"
 })

@@ -29,7 +29,8 @@ export const make = (config: Config): Effect.Effect<AdapterService, never, Scope
         engine,
         pool,
         toFailure: toFailure(engine === "excel" ? "workbook" : "text file"),
-        describe: (version) => `${engine === "excel" ? "Workbook" : "Delimited text"} read by SQLite ${version}`
+        describe: (version) =>
+          `${engine === "excel" ? "Workbook" : "Delimited text"} read by SQLite ${version}`
       })
   )
 }

@@ -31,11 +31,7 @@ export class Archive {
   readonly #entries: ReadonlyMap<string, yauzl.Entry>
   readonly #limits: ArchiveLimits
 
-  private constructor(
-    zip: yauzl.ZipFile,
-    entries: ReadonlyMap<string, yauzl.Entry>,
-    limits: ArchiveLimits
-  ) {
+  private constructor(zip: yauzl.ZipFile, entries: ReadonlyMap<string, yauzl.Entry>, limits: ArchiveLimits) {
     this.#zip = zip
     this.#entries = entries
     this.#limits = limits
@@ -74,8 +70,7 @@ export class Archive {
     const entry = this.#entries.get(partKey(name))
     if (entry === undefined) throw damaged("a part that it names is missing.")
     const { compressionMethod, uncompressedSize } = entry
-    if (entry.isEncrypted())
-      throw new Problem("WORKBOOK_ENCRYPTED", "its parts are protected by a password.")
+    if (entry.isEncrypted()) throw new Problem("WORKBOOK_ENCRYPTED", "its parts are protected by a password.")
     if (compressionMethod !== 0 && compressionMethod !== 8)
       throw damaged("a part is compressed in a way that workbooks do not use.")
     if (uncompressedSize > this.#limits.maxPartBytes) throw tooLarge(this.#limits)
@@ -118,7 +113,8 @@ const tooLarge = ({ maxPartBytes }: ArchiveLimits) =>
 
 /** What zlib and the directory reader say, in this project's words. */
 const problemOf = (error: unknown): Error => {
-  if (error instanceof Problem || !(error instanceof Error)) return error instanceof Error ? error : damaged("")
+  if (error instanceof Problem || !(error instanceof Error))
+    return error instanceof Error ? error : damaged("")
   const code = "code" in error && typeof error.code === "string" ? error.code : ""
   if (/^Z_|^ERR_.*ZLIB|^ERR_BUFFER/.test(code)) return damaged("its compressed data are invalid.")
   if (/end of central directory|unexpected EOF|overflows file bounds/i.test(error.message))

@@ -43,7 +43,10 @@ export const openWorkbook = (file: string, identity: Identity): Promise<Book> =>
     const tables = await readTables(archive, workbook.sheets)
     const styles = workbook.stylesPart === undefined ? [] : await readStyles(archive, workbook.stylesPart)
     let strings: SharedStrings | undefined
-    const contextOf = async (source: Archive, { date1904, stringsPart }: WorkbookPart): Promise<SheetContext> => {
+    const contextOf = async (
+      source: Archive,
+      { date1904, stringsPart }: WorkbookPart
+    ): Promise<SheetContext> => {
       if (stringsPart !== undefined) strings ??= await readSharedStrings(source, stringsPart)
       return { strings, styles, date1904 }
     }

@@ -25,8 +25,7 @@ interface Opened {
 }
 
 const open = async ({ engine, file, maxTableBytes }: ExcelSetup, identity: Identity): Promise<Opened> => {
-  const book: Book =
-    engine === "csv" ? openDelimited(file, identity) : await openWorkbook(file, identity)
+  const book: Book = engine === "csv" ? openDelimited(file, identity) : await openWorkbook(file, identity)
   return { session: new Session(book, maxTableBytes), identity }
 }
 
@@ -37,7 +36,10 @@ const refusedBy = (error: unknown): unknown =>
 const isAboutStatement = (error: unknown) =>
   error instanceof Refused && error.refusal.stage !== "open" && error.refusal.code !== "SQLITE_FULL"
 
-serve<ExcelSetup>((setup) => {
+/** Tables, shared strings and heap together, with room to spare. */
+const maxResidentBytes = 1536 * 2 ** 20
+
+const handler = (setup: ExcelSetup) => {
   let opened: Opened | undefined
   const close = () => {
     opened?.session.close()
@@ -62,5 +64,8 @@ serve<ExcelSetup>((setup) => {
       }
     }
   }
-  return async (request) => ({ id: request.id, ok: true, rows: await answer(request) })
-})
+  return async (request: StatementRequest) =>
+    ({ id: request.id, ok: true, rows: await answer(request) }) as const
+}
+
+serve(handler, { maxResidentBytes })

@@ -78,7 +78,8 @@ const dialectOf = (descriptor: number, file: string): Dialect => {
 }
 
 const numeral = /^-?(?:0|[1-9]\d*)(\.\d+)?(?:[eE][+-]?\d+)?$/
-const moment = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])(?:[T ](?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d+)?)?)?$/
+const moment =
+  /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])(?:[T ](?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d+)?)?)?$/
 const int64Max = 9_223_372_036_854_775_807n
 
 /** The digits that count, without point, exponent and zeros at either end. */
@@ -156,7 +157,9 @@ export const openDelimited = (file: string, identity: Identity): Book => {
         }
         parser.end(decoder.decode())
       }
-      const fed = feed().catch((error: unknown) => parser.destroy(error instanceof Error ? error : new Error()))
+      const fed = feed().catch((error: unknown) =>
+        parser.destroy(error instanceof Error ? error : new Error())
+      )
       try {
         for await (const record of parser as AsyncIterable<ReadonlyArray<string>>) {
           number++

@@ -23,48 +23,52 @@ const isProblem = (code: string): code is ProblemCode => Object.hasOwn(advice, c
 
 export type FileKind = "workbook" | "text file"
 
-export const toFailure = (kind: FileKind) => (refusal: Refusal): AdapterFailure => {
-  const { candidates, code, message } = refusal
-  if (isProblem(code))
-    return new ConnectionFailed({
-      reason: "file_unreadable",
-      message: `The ${kind} cannot be read: ${message}`,
-      hint: advice[code],
-      cause: refusal
+export const toFailure =
+  (kind: FileKind) =>
+  (refusal: Refusal): AdapterFailure => {
+    const { candidates, code, message } = refusal
+    if (isProblem(code))
+      return new ConnectionFailed({
+        reason: "file_unreadable",
+        message: `The ${kind} cannot be read: ${message}`,
+        hint: advice[code],
+        cause: refusal
+      })
+    if (code === "AMBIGUOUS_TABLE")
+      return new QueryFailed({
+        reason: "ambiguous_name",
+        message,
+        hint: "Use a range such as [Sheet!A1:D20] for one of them.",
+        engine: { code: "SQLITE_ERROR" },
+        cause: refusal
+      })
+    if (code === "SQLITE_FULL" || code === "SQLITE_NOMEM")
+      return new QueryFailed({
+        reason: "resource_limit",
+        message: `The rows that the statement names need more memory than a ${kind} may take.`,
+        hint: "Name a smaller range, say [Sheet$A1:F50000].",
+        engine: { code },
+        cause: refusal
+      })
+    const failure = Sqlite.toFailure(refusal, {
+      what: kind,
+      advice: "Check that the source names the right file."
     })
-  if (code === "AMBIGUOUS_TABLE")
+    if (failure._tag !== "QueryFailed" || failure.reason !== "unknown_table") return failure
     return new QueryFailed({
-      reason: "ambiguous_name",
-      message,
-      hint: "Use a range such as [Sheet!A1:D20] for one of them.",
-      engine: { code: "SQLITE_ERROR" },
+      reason: failure.reason,
+      message: failure.message,
+      hint: hintOf(candidates ?? []),
+      ...(failure.engine === undefined ? {} : { engine: failure.engine }),
       cause: refusal
     })
-  if (code === "SQLITE_FULL" || code === "SQLITE_NOMEM")
-    return new QueryFailed({
-      reason: "resource_limit",
-      message: `The rows that the statement names need more memory than a ${kind} may take.`,
-      hint: "Name a smaller range, say [Sheet$A1:F50000].",
-      engine: { code },
-      cause: refusal
-    })
-  const failure = Sqlite.toFailure(refusal, {
-    what: kind,
-    advice: "Check that the source names the right file."
-  })
-  if (failure._tag !== "QueryFailed" || failure.reason !== "unknown_table") return failure
-  return new QueryFailed({
-    reason: failure.reason,
-    message: failure.message,
-    hint: hintOf(candidates ?? []),
-    ...(failure.engine === undefined ? {} : { engine: failure.engine }),
-    cause: refusal
-  })
-}
+  }
 
 const hintOf = (candidates: ReadonlyArray<string>): string => {
-  const listed = candidates.map((name) => (/[[\]]/.test(name) ? `"${name.replaceAll('"', '""')}"` : `[${name}]`))
+  const listed = candidates.map((name) =>
+    /[[\]]/.test(name) ? `"${name.replaceAll('"', '""')}"` : `[${name}]`
+  )
   return listed.length === 0
     ? "Call schema, or select name from xl_sheets, to see what there is."
-    : `Did you mean ${listed.join(", ")}? Call schema, or select name from xl_sheets, to see what there is.`
+    : `Closest names: ${listed.join(", ")}. Call schema, or select name from xl_sheets, to see what there is.`
 }

@@ -1,6 +1,7 @@
 /** The file itself: whether it is there, whether it changed, and what it is by its first bytes. */
-import { accessSync, constants, fstatSync, readSync, statSync } from "node:fs"
+
 import { isUtf8 } from "node:buffer"
+import { accessSync, constants, fstatSync, readSync, statSync } from "node:fs"
 import { Refused } from "../Sqlite/Execute.js"
 import { Problem } from "./Problem.js"
 
@@ -11,8 +12,13 @@ const refuse = (code: string, message: string): never => {
 /** Changes whenever the file is written or another one takes its place. */
 export type Identity = string
 
-const identity = (stat: { dev: bigint; ino: bigint; size: bigint; mtimeNs: bigint; ctimeNs: bigint }): Identity =>
-  [stat.dev, stat.ino, stat.size, stat.mtimeNs, stat.ctimeNs].join(":")
+const identity = (stat: {
+  dev: bigint
+  ino: bigint
+  size: bigint
+  mtimeNs: bigint
+  ctimeNs: bigint
+}): Identity => [stat.dev, stat.ino, stat.size, stat.mtimeNs, stat.ctimeNs].join(":")
 
 /** The identity of the file under this path, which must be a readable regular file. */
 export const identityOf = (path: string): Identity => {
@@ -69,7 +75,10 @@ const oleProblem = (descriptor: number): Problem => {
 }
 
 const textProblem = (head: Buffer): Problem => {
-  const text = head.toString("latin1").replace(/^\xef\xbb\xbf/, "").trimStart()
+  const text = head
+    .toString("latin1")
+    .replace(/^\xef\xbb\xbf/, "")
+    .trimStart()
   const kind = /^<(!doctype html|html|table|head|body)/i.test(text)
     ? "an HTML page"
     : /^<\?xml|^<Workbook/i.test(text)

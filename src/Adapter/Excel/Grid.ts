@@ -169,7 +169,7 @@ export class GridBuilder {
     const rows = this.#waiting ?? []
     this.#waiting = undefined
     const found = findHeader(rows)
-    const from = found < 0 ? 0 : found
+    const from = Math.max(0, found)
     const used = rows.slice(from).flatMap(({ columns }) => columns)
     if (used.length > 0 && this.#left === 0) {
       this.#left = used.reduce((least, column) => Math.min(least, column), Number.POSITIVE_INFINITY)
@@ -232,7 +232,12 @@ export class GridBuilder {
     else {
       this.#kinds[index] = (this.#kinds[index] ?? 0) | kind
       if (kind === Kind.integer && !Number.isSafeInteger(Number(value))) this.#wideIntegers.add(index)
-      if (this.#parsed && kind === Kind.moment && typeof value === "string" && isoText(value, "number") !== value)
+      if (
+        this.#parsed &&
+        kind === Kind.moment &&
+        typeof value === "string" &&
+        isoText(value, "number") !== value
+      )
         this.#otherForms.add(index)
     }
   }

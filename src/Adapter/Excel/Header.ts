@@ -21,7 +21,9 @@ const filledCells = ({ kinds, values }: Row): number => {
 
 /** Blank text, errors and formulas without a value fill no header. */
 const isFilled = (value: Stored | undefined, kind: number | undefined) =>
-  kind === Kind.text ? typeof value === "string" && value.trim() !== "" : value !== null && value !== undefined
+  kind === Kind.text
+    ? typeof value === "string" && value.trim() !== ""
+    : value !== null && value !== undefined
 
 /**
  * The index of the header among the first non-empty rows, or -1: the first row that fills at least three quarters of

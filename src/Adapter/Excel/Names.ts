@@ -116,7 +116,8 @@ const byName = (inventory: Inventory, name: string, exact: boolean): Resolution 
   return named[0] === undefined ? undefined : nameTarget(named[0], inventory)
 }
 
-const unquoted = (text: string) => /^'(?:[^']|'')+'$/.test(text) ? text.slice(1, -1).replaceAll("''", "'") : text
+const unquoted = (text: string) =>
+  /^'(?:[^']|'')+'$/.test(text) ? text.slice(1, -1).replaceAll("''", "'") : text
 
 /** `Sheet$A4:D100` and `Sheet!A1:D20`; also `Sheet$` for the sheet, and `Sheet!name` for a name of its own. */
 const bySheetPart = (inventory: Inventory, name: string): Resolution | undefined => {

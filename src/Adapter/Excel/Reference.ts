@@ -33,12 +33,7 @@ const ordered = (a: number, b: number): readonly [number, number] => (a <= b ? [
 
 /** `B2:D9`, `B2`, `B:D`, `2:9`, each with or without `$`, corners in any order; undefined for anything else. */
 export const parseRange = (text: string): Range | undefined => {
-  const sides = (
-    columnA: number,
-    columnB: number,
-    rowA: number,
-    rowB: number
-  ): Range | undefined => {
+  const sides = (columnA: number, columnB: number, rowA: number, rowB: number): Range | undefined => {
     const [left, right] = ordered(columnA, columnB)
     const [top, bottom] = ordered(rowA, rowB)
     return left < 1 || right > lastColumn || top < 1 || bottom > lastRow
@@ -51,8 +46,7 @@ export const parseRange = (text: string): Range | undefined => {
     return sides(columnOf(a), columnOf(c), Number(b), Number(d))
   }
   const byColumns = columns.exec(text)
-  if (byColumns !== null)
-    return sides(columnOf(byColumns[1] ?? ""), columnOf(byColumns[2] ?? ""), 1, lastRow)
+  if (byColumns !== null) return sides(columnOf(byColumns[1] ?? ""), columnOf(byColumns[2] ?? ""), 1, lastRow)
   const byRows = rows.exec(text)
   if (byRows !== null) return sides(1, lastColumn, Number(byRows[1]), Number(byRows[2]))
   return undefined

@@ -9,7 +9,7 @@ import type { StatementRequest } from "../Sqlite/Protocol.js"
 import { tokens } from "../Sqlite/Tokens.js"
 import type { Book } from "./Book.js"
 import { moveFormula } from "./Formula.js"
-import { type Grid, GridBuilder, type GridSink, StartsFurtherLeft } from "./Grid.js"
+import { type Grid, GridBuilder, type GridSink, maxColumns, StartsFurtherLeft } from "./Grid.js"
 import { type CatalogTable, closeNames, type Resolution, resolve, type Target } from "./Names.js"
 import { addressOf, lastColumn, lastRow, rangeText } from "./Reference.js"
 import { type Reads, readsOf } from "./Statement.js"
@@ -131,7 +131,11 @@ export class Session {
       resolution = resolve(inventory, name)
     }
     if (resolution.kind === "no_table")
-      throw new Refused({ stage: "prepare", code: "SQLITE_ERROR", message: `no such table: ${missing}. ${resolution.message}` })
+      throw new Refused({
+        stage: "prepare",
+        code: "SQLITE_ERROR",
+        message: `no such table: ${missing}. ${resolution.message}`
+      })
     if (resolution.kind === "unknown")
       throw new Refused({
         stage: "prepare",
@@ -232,7 +236,7 @@ export class Session {
   #fill(name: string, columns: Grid["columns"], rows: ReadonlyArray<ReadonlyArray<Stored>>) {
     const table = this.#store.begin()
     table.sink.widen(columns.length)
-    rows.forEach((row, index) => table.sink.row(index + 1, row))
+    for (const [index, row] of rows.entries()) table.sink.row(index + 1, row)
     const grid = gridOf(columns, rows.length)
     table.finish(name, grid)
     this.#loaded.set(sqliteFold(name), { name, grid })
@@ -304,18 +308,18 @@ export class Session {
               else if (master !== undefined)
                 text = moveFormula(master.text, row.number - master.row, column - master.column)
             }
-            table.sink.row(++count, [
-              sheet.name,
-              addressOf(row.number, column),
-              text,
-              row.values[at] ?? null
-            ])
+            table.sink.row(++count, [sheet.name, addressOf(row.number, column), text, row.values[at] ?? null])
           }
         }
       })
     }
     const grid = gridOf(
-      [columnOf("sheet", "TEXT"), columnOf("cell", "TEXT"), columnOf("formula", "TEXT"), columnOf("value", "ANY")],
+      [
+        columnOf("sheet", "TEXT"),
+        columnOf("cell", "TEXT"),
+        columnOf("formula", "TEXT"),
+        columnOf("value", "ANY")
+      ],
       count
     )
     table.finish(name, grid)
@@ -339,7 +343,8 @@ export class Session {
   /** SQLite finds `sales` by `Sales`; where a workbook has both, each statement must find its own anew. */
   #hideRivals() {
     for (const loaded of this.#loaded.values())
-      if (!isHidden(loaded.name) && this.#rivals(loaded.name).length > 1) this.#rename(loaded, rivalName(loaded.name))
+      if (!isHidden(loaded.name) && this.#rivals(loaded.name).length > 1)
+        this.#rename(loaded, rivalName(loaded.name))
   }
 
   #rename(loaded: Loaded, name: string) {
@@ -381,7 +386,9 @@ export class Session {
     })
     return {
       columns: (columns) =>
-        columns.map((column, index) => (types[index] === "BOOLEAN" ? { ...column, type: "BOOLEAN" } : column)),
+        columns.map((column, index) =>
+          types[index] === "BOOLEAN" ? { ...column, type: "BOOLEAN" } : column
+        ),
       cell: (value, index) =>
         typeof value === "bigint" && types[index] === "BOOLEAN" ? value !== 0n : value,
       notes: () => this.#notes(reads)
@@ -410,7 +417,7 @@ export class Session {
         )
       if (grid.leftOut > 0)
         notes.push(
-          `[${name}]: ${grid.leftOut === 1 ? "1 cell is" : `${grid.leftOut} cells are`} left out, beyond the ${grid.columns.length} columns that a table can have; a range such as [Sheet!A1:B9] reaches them.`
+          `[${name}]: ${grid.leftOut === 1 ? "1 cell is" : `${grid.leftOut} cells are`} left out, beyond the ${maxColumns} columns that a table can have; a range such as [Sheet!XFA1:XFD9] reaches them.`
         )
     }
     if (schema)

@@ -60,7 +60,8 @@ export class SharedStrings {
   #reserve(size: number): void {
     const needed = this.#length + size
     if (needed <= this.#bytes.length) return
-    if (needed > maxBytes) throw new Problem("WORKBOOK_TOO_LARGE", "its texts take more memory than it may have.")
+    if (needed > maxBytes)
+      throw new Problem("WORKBOOK_TOO_LARGE", "its texts take more memory than it may have.")
     const bytes = Buffer.allocUnsafeSlow(Math.max(needed, Math.min(this.#bytes.length * 2, maxBytes)))
     this.#bytes.copy(bytes, 0, 0, this.#length)
     this.#bytes = bytes

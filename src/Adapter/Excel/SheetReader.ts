@@ -4,15 +4,7 @@ import type { FormatKind } from "./NumberFormat.js"
 import { damaged } from "./Problem.js"
 import { lastColumn, lastRow } from "./Reference.js"
 import type { SharedStrings } from "./SharedStrings.js"
-import {
-  decodeEscapes,
-  isoText,
-  Kind,
-  momentText,
-  quickNumber,
-  type Stored,
-  storedNumber
-} from "./Value.js"
+import { decodeEscapes, isoText, Kind, momentText, quickNumber, type Stored, storedNumber } from "./Value.js"
 import { decodeText, type Tag, type XmlHandler, XmlReader } from "./Xml.js"
 
 /** What a formula element says, for `xl_formulas`. */
@@ -60,7 +52,7 @@ const A_SMALL = 0x61
 const ZERO = 0x30
 
 /** Which text is being read. */
-const enum Capture {
+enum Capture {
   none,
   value,
   text,
@@ -203,7 +195,8 @@ class SheetHandler implements XmlHandler {
     this.#inRow = true
     this.#rowKnown = tag.find("r")
     this.#rowNumber = this.#rowKnown ? integerAt(tag.bytes, tag.from, tag.to) : this.#rowNumber + 1
-    if (!(this.#rowNumber >= 1 && this.#rowNumber <= lastRow)) throw damaged("it has a row beyond the last one.")
+    if (!(this.#rowNumber >= 1 && this.#rowNumber <= lastRow))
+      throw damaged("it has a row beyond the last one.")
     this.#column = 0
     this.#row.count = 0
   }
@@ -354,7 +347,8 @@ const integerAt = (bytes: Buffer, from: number, to: number): number => {
   let value = 0
   for (let at = from; at < to; at++) {
     const digit = (bytes[at] ?? 0) - ZERO
-    if (digit < 0 || digit > 9 || at - from > 14) return Number.parseInt(bytes.toString("latin1", from, to).trim(), 10)
+    if (digit < 0 || digit > 9 || at - from > 14)
+      return Number.parseInt(bytes.toString("latin1", from, to).trim(), 10)
     value = value * 10 + digit
   }
   return from === to ? Number.NaN : value

@@ -41,7 +41,11 @@ export class TableStore {
   }
 
   /** Begins a table. Its rows go into the sink; `finish` makes it a table, `abandon` forgets them. */
-  begin(): { readonly sink: GridSink; readonly finish: (name: string, grid: Grid) => void; readonly abandon: () => void } {
+  begin(): {
+    readonly sink: GridSink
+    readonly finish: (name: string, grid: Grid) => void
+    readonly abandon: () => void
+  } {
     const database = this.#database
     let width = 0
     let insert: Database.Statement<Array<unknown>> | undefined
@@ -50,7 +54,8 @@ export class TableStore {
 
     const widen = (columns: number) => {
       if (width === 0) database.exec(`CREATE TABLE ${quote(loading)} (${looseColumns(columns)}) STRICT`)
-      else this.#redefine(loading, loading, `CREATE TABLE ${quote(loading)} (${looseColumns(columns)}) STRICT`)
+      else
+        this.#redefine(loading, loading, `CREATE TABLE ${quote(loading)} (${looseColumns(columns)}) STRICT`)
       width = columns
       insert = undefined
     }

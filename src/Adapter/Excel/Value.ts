@@ -152,5 +152,7 @@ export const storedNumber = (text: string): number | bigint | string => {
 /** `_xHHHH_` stands for a character that XML cannot hold. */
 export const decodeEscapes = (text: string): string =>
   text.includes("_x")
-    ? text.replace(/_x([0-9A-Fa-f]{4})_/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
+    ? text.replace(/_x([0-9A-Fa-f]{4})_/g, (_, code: string) =>
+        String.fromCharCode(Number.parseInt(code, 16))
+      )
     : text

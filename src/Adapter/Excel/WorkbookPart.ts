@@ -122,7 +122,8 @@ export const readWorkbookPart = async (archive: Archive): Promise<WorkbookPart> 
   const sheets: Array<Sheet> = []
   for (const { hidden, id, name } of listed) {
     const relationship = relationships.get(id)
-    if (relationship === undefined) throw damaged(`the part of a sheet cannot be found: a relationship is missing.`)
+    if (relationship === undefined)
+      throw damaged(`the part of a sheet cannot be found: a relationship is missing.`)
     if (relationship.type === "worksheet") sheets.push({ name, hidden, part: relationship.target })
   }
   return {

@@ -128,7 +128,8 @@ export class XmlReader {
     if (bytes === undefined) return
     const whole = this.#rest.length === 0 ? bytes : Buffer.concat([this.#rest, bytes])
     const at = this.#read(whole)
-    if (whole.length - at > longestToken) throw new Problem("WORKBOOK_HOSTILE", "its XML has an endless token.")
+    if (whole.length - at > longestToken)
+      throw new Problem("WORKBOOK_HOSTILE", "its XML has an endless token.")
     // A copy, so that a few bytes do not keep a whole chunk.
     this.#rest = Buffer.from(whole.subarray(at))
   }
@@ -313,7 +314,10 @@ export class XmlReader {
       return close + 3
     }
     if (/^<!(DOCTYPE|ENTITY)/i.test(head))
-      throw new Problem("WORKBOOK_HOSTILE", "its XML declares a document type (DOCTYPE), which a workbook may not.")
+      throw new Problem(
+        "WORKBOOK_HOSTILE",
+        "its XML declares a document type (DOCTYPE), which a workbook may not."
+      )
     throw damaged("its XML is not well formed.")
   }
 
