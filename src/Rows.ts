@@ -73,7 +73,7 @@ export const uniqueNames = (names: ReadonlyArray<string>): ReadonlyArray<string>
   return names.map((name, index) => {
     if (name === "") {
       const position = `column_${index + 1}`
-      if (taken.has(position)) return free("column", index + 1)
+      if (taken.has(position)) return free(position, 2)
       taken.add(position)
       return position
     }

@@ -64,6 +64,37 @@ export const queryReasons: ReadonlyMap<number, QueryReason> = table<QueryReason>
 /** Errors by which the engine itself refuses to write. */
 const refusedWrites: ReadonlySet<number> = new Set([3906, 3908, 3924, 10777, 21892])
 
+/**
+ * Babelfish's number for every error of the PostgreSQL beneath that it has no number of SQL Server's for. Only then do
+ * the words decide, which are PostgreSQL's own.
+ */
+export const unmappedNumber = 33_557_097
+
+const unmappedReasons: ReadonlyArray<readonly [RegExp, QueryReason]> = [
+  [/^syntax error/i, "syntax"],
+  [/^(?:relation|table|view|schema|database) .* does not exist|missing FROM-clause entry/i, "unknown_table"],
+  [/^column .* does not exist/i, "unknown_column"],
+  [/^(?:function|procedure) .* does not exist/i, "unknown_function"],
+  [/is ambiguous|specified more than once/i, "ambiguous_name"],
+  [/^permission denied|^must be owner|^must have privileges/i, "permission_denied"],
+  [
+    /^invalid input (?:syntax|value)|^operator does not exist|^cannot cast|cannot be matched|^invalid value/i,
+    "type_mismatch"
+  ],
+  [/out of range|overflow/i, "out_of_range"],
+  [/lock timeout|deadlock detected/i, "lock_timeout"],
+  [/statement timeout/i, "timeout"],
+  [/stack depth limit|out of memory|disk full|too many/i, "resource_limit"]
+]
+
+const reasonOf = ({ message, number }: EngineError): QueryReason | undefined =>
+  number === unmappedNumber
+    ? unmappedReasons.find(([pattern]) => pattern.test(message))?.[1]
+    : queryReasons.get(number)
+
+const refusesToWrite = ({ message, number }: EngineError) =>
+  refusedWrites.has(number) || (number === unmappedNumber && /read-only transaction/i.test(message))
+
 /** Error numbers of a login; the first that is listed decides, since a general one may follow. */
 export const loginReasons: ReadonlyMap<number, ConnectionReason> = table<ConnectionReason>([
   ["database_not_found", [911, 4060, 4064]],
@@ -210,9 +241,8 @@ const queryFailure = (said: EngineError, cause: unknown): QueryFailed | QueryRej
     ...(said.lineNumber === undefined || said.lineNumber < 1 ? {} : { line: said.lineNumber })
   }
   const message = (ownWords[said.number] ?? said.message.trim()) || `The engine gave error ${said.number}.`
-  if (refusedWrites.has(said.number))
-    return new QueryRejected({ reason: "read_only", message, engine, cause })
-  const reason = queryReasons.get(said.number) ?? "engine_error"
+  if (refusesToWrite(said)) return new QueryRejected({ reason: "read_only", message, engine, cause })
+  const reason = reasonOf(said) ?? "engine_error"
   const hint = hintOf(reason, said.number)
   return new QueryFailed({ reason, message, ...(hint === undefined ? {} : { hint }), engine, cause })
 }
@@ -241,7 +271,7 @@ export const requestFailure = (
   const said = engineErrors(error)
   if (said.some((one) => one.class >= 20)) return lostConnection(error, !rowsSeen)
   const first =
-    said.find((one) => queryReasons.has(one.number)) ?? said.find((one) => one.class > 10) ?? said[0]
+    said.find((one) => reasonOf(one) !== undefined) ?? said.find((one) => one.class > 10) ?? said[0]
   if (first !== undefined) return queryFailure(first, error)
   switch (property(error, "code")) {
     case "EPARAM":
