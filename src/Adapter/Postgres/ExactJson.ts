@@ -1,0 +1,98 @@
+/** JSON text as a value, where a JavaScript value says exactly the same. */
+
+import type { Cell } from "../../Rows.js"
+
+/** A decimal number's sign, digits and exponent, so that equal numbers have equal texts. */
+const canonical = (number: string): string => {
+  const [, sign = "", whole = "", fraction = "", exponent = "0"] =
+    /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(number) ?? []
+  const digits = `${whole}${fraction}`.replace(/^0+/, "")
+  const significant = digits.replace(/0+$/, "")
+  if (significant === "") return "0"
+  const scale = Number(exponent) - fraction.length + (digits.length - significant.length)
+  return `${sign}${significant}e${scale}`
+}
+
+const isExact = (number: string): boolean => {
+  const value = Number(number)
+  return Number.isFinite(value) && canonical(number) === canonical(String(value))
+}
+
+/** Deeper structures are left as text: serialising them would exhaust the stack. */
+const maxDepth = 500
+
+const numberAt = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/y
+
+const endOfString = (text: string, start: number): number => {
+  for (let end = text.indexOf('"', start + 1); ; end = text.indexOf('"', end + 1)) {
+    if (end < 0) return text.length - 1
+    let backslashes = 0
+    while (text[end - 1 - backslashes] === "\\") backslashes++
+    if (backslashes % 2 === 0) return end
+  }
+}
+
+/** Whether `JSON.parse` keeps everything: all numbers, and no object with a key twice. */
+const isFaithful = (text: string): boolean => {
+  const open: Array<Set<string> | null> = []
+  let keyNext = false
+  for (let at = 0; at < text.length; at++) {
+    switch (text[at]) {
+      case '"': {
+        const end = endOfString(text, at)
+        const keys = open.at(-1)
+        if (keyNext && keys) {
+          const key: string = JSON.parse(text.slice(at, end + 1))
+          if (keys.has(key)) return false
+          keys.add(key)
+        }
+        at = end
+        break
+      }
+      case "{":
+        open.push(new Set())
+        keyNext = true
+        break
+      case "[":
+        open.push(null)
+        keyNext = false
+        break
+      case "}":
+      case "]":
+        open.pop()
+        break
+      case ",":
+        keyNext = open.at(-1) !== null
+        break
+      case ":":
+        keyNext = false
+        break
+      case "-":
+      case "0":
+      case "1":
+      case "2":
+      case "3":
+      case "4":
+      case "5":
+      case "6":
+      case "7":
+      case "8":
+      case "9": {
+        numberAt.lastIndex = at
+        const number = numberAt.exec(text)?.[0] ?? ""
+        if (number.length > 15 || /[eE]/.test(number)) if (!isExact(number)) return false
+        at += Math.max(0, number.length - 1)
+        break
+      }
+    }
+    if (open.length > maxDepth) return false
+  }
+  return true
+}
+
+/** The value of a JSON text, or the text itself where no value says the same. */
+export const readJson = (text: string): Cell => {
+  if (!isFaithful(text)) return text
+  const value: Cell = JSON.parse(text)
+  return value
+}
