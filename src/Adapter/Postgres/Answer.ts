@@ -104,7 +104,8 @@ export class Answer {
     const cells: Array<Cell> = new Array(row.length)
     for (let i = 0; i < row.length; i++) {
       const value = row[i] ?? null
-      cells[i] = value === null ? null : (this.#decoders[i]?.(value) ?? value)
+      const decode = this.#decoders[i]
+      cells[i] = value === null || decode === undefined ? value : decode(value)
     }
     return builder.add(cells)
   }
