@@ -8,7 +8,8 @@ export const closest = (name: string, names: Iterable<string>, limit = 3): Reado
   return [...names]
     .map((candidate) => {
       const lower = candidate.toLowerCase()
-      const contained = wanted.length > 2 && (lower.includes(wanted) || wanted.includes(lower)) && lower.length > 2
+      const contained =
+        wanted.length > 2 && (lower.includes(wanted) || wanted.includes(lower)) && lower.length > 2
       return { candidate, cost: contained ? Math.min(1, distance(wanted, lower)) : distance(wanted, lower) }
     })
     .filter(({ cost }) => cost <= bound)

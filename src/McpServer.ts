@@ -14,7 +14,7 @@ import { CallLog, redactor } from "./CallLog.js"
 import { type CallResult, fromExit, type Response } from "./McpServer/Response.js"
 import type { Stdio } from "./McpServer/Stdio.js"
 import { ConnectionFailed } from "./QueryError.js"
-import { CallFacts, Sources, type SourcesService } from "./Sources.js"
+import { CurrentCall, Sources, type SourcesService } from "./Sources.js"
 import type { Tool, ToolAnswer } from "./Tool.js"
 import * as Tools from "./Tools.js"
 import { version } from "./Version.js"
@@ -53,9 +53,7 @@ const sourceIdOf = (sources: SourcesService, args: unknown): string | undefined 
 
 const textBytes = ({ content }: CallResult) => Buffer.byteLength(content[0].text)
 
-export const make = (
-  options: McpServerOptions
-): Effect.Effect<McpServer, never, Sources | CallLog> =>
+export const make = (options: McpServerOptions): Effect.Effect<McpServer, never, Sources | CallLog> =>
   Effect.gen(function* () {
     const { stdio } = options
     const sources = yield* Sources
@@ -65,6 +63,8 @@ export const make = (
     const tools = Tools.make(sources)
     const redact = redactor(options.secrets)
     const correlationIds = monotonicFactory()
+
+    const awaitReader = Effect.async<void>((resume) => stdio.onReader(() => resume(Effect.void)))
 
     /** A call from its raw arguments to its result; none when it was cancelled. */
     const call = (tool: Tool, args: unknown, requestId: string | number) =>
@@ -78,10 +78,14 @@ export const make = (
             restore(
               Effect.raceFirst(
                 tool.run(args).pipe(
-                  Effect.provideService(CallFacts, { attempts }),
+                  Effect.provideService(CurrentCall, { attempts, awaitReader }),
                   Effect.withSpan(`tools/call ${tool.name}`, {
                     kind: "server",
-                    attributes: { "mcp.tool": tool.name, "mcp_query.source": source, "mcp_query.correlation_id": correlationId }
+                    attributes: {
+                      "mcp.tool": tool.name,
+                      "mcp_query.source": source,
+                      "mcp_query.correlation_id": correlationId
+                    }
                   })
                 ),
                 Deferred.await(stopped)
@@ -118,8 +122,11 @@ export const make = (
       const tool = tools.find((candidate) => candidate.name === name)
       if (typeof name !== "string") throw invalidParams("The tool's name must be a string.")
       if (tool === undefined)
-        throw invalidParams(`There is no such tool; the tools are ${tools.map(({ name }) => name).join(", ")}.`)
-      if (args !== undefined && !isObject(args)) throw invalidParams("The tool's arguments must be an object.")
+        throw invalidParams(
+          `There is no such tool; the tools are ${tools.map(({ name }) => name).join(", ")}.`
+        )
+      if (args !== undefined && !isObject(args))
+        throw invalidParams("The tool's arguments must be an object.")
       const result = await Runtime.runPromise(runtime)(call(tool, args, requestId), { signal })
       // The SDK leaves a cancelled request unanswered, whatever becomes of this.
       return Option.getOrThrowWith(result, () => new McpError(ErrorCode.ConnectionClosed, "Cancelled."))
@@ -148,7 +155,9 @@ export const make = (
         idle.pipe(
           Effect.timeoutTo({ duration: graceMs, onSuccess: () => true, onTimeout: () => false }),
           Effect.flatMap((done) =>
-            done ? Effect.void : Effect.zipRight(Deferred.fail(stopped, stopping), Effect.timeoutOption(idle, "1 second"))
+            done
+              ? Effect.void
+              : Effect.zipRight(Deferred.fail(stopped, stopping), Effect.timeoutOption(idle, "1 second"))
           )
         )
     }

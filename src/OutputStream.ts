@@ -16,6 +16,7 @@ export interface OutputStream {
 const overPipe = (fd: number, onBroken: () => void): OutputStream => {
   const socket = new Socket({ fd, readable: false, writable: true })
   let broken = false
+  let pending = 0
   const waiting: Array<() => void> = []
   const wake = () => {
     for (const done of waiting.splice(0)) done()
@@ -28,14 +29,19 @@ const overPipe = (fd: number, onBroken: () => void): OutputStream => {
   }
   socket.on("error", fail)
   socket.on("close", fail)
-  socket.on("drain", wake)
   return {
     write: (text) => {
-      if (!broken) socket.write(text)
+      if (broken) return
+      const bytes = Buffer.from(text, "utf8")
+      pending += bytes.length
+      socket.write(bytes, () => {
+        pending -= bytes.length
+        if (pending === 0) wake()
+      })
     },
-    pending: () => (broken ? 0 : socket.writableLength),
+    pending: () => (broken ? 0 : pending),
     onDrained: (done) => {
-      if (broken || socket.writableLength === 0) done()
+      if (broken || pending === 0) done()
       else waiting.push(done)
     }
   }

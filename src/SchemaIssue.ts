@@ -73,7 +73,7 @@ const wrongType = (ast: AST.AST, value: unknown): boolean => {
     case "Union":
       return ast.types.every((type) => wrongType(type, value))
     case "Literal":
-      return typeof ast.literal !== typeof value
+      return ast.literal === null ? value !== null : typeof ast.literal !== typeof value
     default:
       return true
   }

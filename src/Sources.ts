@@ -3,6 +3,7 @@
  * deadline, one retry after a lost connection, and the log of a source's connections.
  */
 import * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
@@ -10,13 +11,18 @@ import * as Scope from "effect/Scope"
 import type { AdapterService } from "./Adapter.js"
 import { CallLog } from "./CallLog.js"
 import { type AdapterFailure, type ConnectionFailed, QueryFailed, QueryRejected } from "./QueryError.js"
-import type { SourceSettings } from "./Settings.js"
 import type { Limits } from "./Settings/Limits.js"
+import type { SourceSettings } from "./Settings.js"
 
-/** What a call tells its log line about the way it went. */
-export class CallFacts extends Context.Tag("mcp-query/CallFacts")<
-  CallFacts,
-  { readonly attempts: Ref.Ref<number> }
+/** What a call and its source have to tell each other beside the answer. */
+export class CurrentCall extends Context.Tag("mcp-query/CurrentCall")<
+  CurrentCall,
+  {
+    /** How often the statement has been sent, for the log. */
+    readonly attempts: Ref.Ref<number>
+    /** Waits while the client does not take answers, so that they do not pile up. */
+    readonly awaitReader: Effect.Effect<void>
+  }
 >() {}
 
 export interface Source {
@@ -31,7 +37,7 @@ export interface Source {
   readonly run: <A>(
     timeoutMs: number,
     use: (adapter: AdapterService, remainingMs: number) => Effect.Effect<A, AdapterFailure>
-  ) => Effect.Effect<A, AdapterFailure, CallFacts>
+  ) => Effect.Effect<A, AdapterFailure, CurrentCall>
   /** The adapter itself, for what is no call of a client. */
   readonly adapter: Effect.Effect<AdapterService>
 }
@@ -78,8 +84,12 @@ const make = (settings: SourceSettings): Effect.Effect<Source, never, CallLog | 
     const log = yield* CallLog
     const scope = yield* Effect.scope
     const { engine, id, limits } = settings
-    // Whoever asks first may be interrupted; the adapter is for everyone.
-    const adapter = yield* Effect.cached(Effect.uninterruptible(Scope.extend(acquire(settings), scope)))
+    const ready = yield* Deferred.make<AdapterService>()
+    const begin = yield* Effect.once(
+      Effect.forkIn(Effect.intoDeferred(Scope.extend(acquire(settings), scope), ready), scope)
+    )
+    // In a fiber of its own, because whoever asks first may be interrupted and the adapter is for everyone.
+    const adapter = Effect.zipRight(Effect.interruptible(begin), Deferred.await(ready))
     const places = yield* Effect.makeSemaphore(limits.maxConcurrent)
     let queued = 0
     let state: "unknown" | "connected" | "lost" = "unknown"
@@ -94,7 +104,12 @@ const make = (settings: SourceSettings): Effect.Effect<Source, never, CallLog | 
       Effect.suspend(() => {
         if (state === "lost") return Effect.void
         state = "lost"
-        return log.event("warn", "source_lost", { source: id, engine, reason: failure.reason, cause: failure.cause })
+        return log.event("warn", "source_lost", {
+          source: id,
+          engine,
+          reason: failure.reason,
+          cause: failure.cause
+        })
       })
     const watch = <A>(effect: Effect.Effect<A, AdapterFailure>) =>
       effect.pipe(
@@ -122,7 +137,7 @@ const make = (settings: SourceSettings): Effect.Effect<Source, never, CallLog | 
       adapter,
       run: (timeoutMs, use) =>
         Effect.gen(function* () {
-          const { attempts } = yield* CallFacts
+          const { attempts, awaitReader } = yield* CurrentCall
           const from = performance.now()
           const attempt = Effect.zipRight(
             Ref.update(attempts, (n) => n + 1),
@@ -130,7 +145,9 @@ const make = (settings: SourceSettings): Effect.Effect<Source, never, CallLog | 
               watch(use(service, Math.max(1, timeoutMs - (performance.now() - from))))
             )
           )
-          return yield* inTurn(Effect.retry(attempt, { times: 1, while: isWorthRetrying })).pipe(
+          return yield* inTurn(
+            Effect.zipRight(awaitReader, Effect.retry(attempt, { times: 1, while: isWorthRetrying }))
+          ).pipe(
             // An adapter that takes long to stop a statement keeps its place, but not the caller.
             Effect.disconnect,
             Effect.timeoutFail({ duration: timeoutMs, onTimeout: () => timedOut(timeoutMs) })

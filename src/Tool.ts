@@ -1,12 +1,12 @@
 /** A tool of the server: what a client sees of it, and the Effect that answers a call. */
 import type * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import type { Engine } from "./Adapter.js"
 import { closest } from "./Closest.js"
-import { InvalidInput, type InputIssue, type QueryError } from "./QueryError.js"
+import { type InputIssue, InvalidInput, type QueryError } from "./QueryError.js"
 import { formatPath, type SchemaIssue, schemaIssues } from "./SchemaIssue.js"
-import type { CallFacts, Source, SourcesService } from "./Sources.js"
-import * as Either from "effect/Either"
+import type { CurrentCall, Source, SourcesService } from "./Sources.js"
 
 /** An answer, and what the log says of it. */
 export interface ToolAnswer {
@@ -22,7 +22,7 @@ export interface Tool {
   /** A TypeLiteral: its JSON Schema is an object without additional properties. */
   readonly input: Schema.Schema.AnyNoContext
   readonly output: Schema.Schema.AnyNoContext
-  readonly run: (args: unknown) => Effect.Effect<ToolAnswer, QueryError, CallFacts>
+  readonly run: (args: unknown) => Effect.Effect<ToolAnswer, QueryError, CurrentCall>
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -148,11 +148,20 @@ export const sourcesSentence = (sources: SourcesService): string => {
 }
 
 /** A number within the bounds of any source may still be beyond those of the chosen one. */
-export const checkCap = (path: string, value: number | undefined, cap: number): Either.Either<void, InvalidInput> =>
+export const checkCap = (
+  path: string,
+  value: number | undefined,
+  cap: number
+): Either.Either<void, InvalidInput> =>
   value === undefined || value <= cap
     ? Either.right(undefined)
     : Either.left(
         invalidInput([
-          { path, reason: "out_of_range", expected: `a whole number from 1 to ${cap}`, received: `the number ${value}` }
+          {
+            path,
+            reason: "out_of_range",
+            expected: `a whole number from 1 to ${cap}`,
+            received: `the number ${value}`
+          }
         ])
       )

@@ -1,9 +1,9 @@
 /** The tools of a server, in the order in which clients see them. */
 import type { SourcesService } from "./Sources.js"
-import type { Tool } from "./Tool.js"
 import * as Explain from "./Tool/Explain.js"
 import * as Query from "./Tool/Query.js"
 import * as Schema from "./Tool/Schema.js"
+import type { Tool } from "./Tool.js"
 
 export const make = (sources: SourcesService): ReadonlyArray<Tool> => [
   Query.make(sources),

@@ -4,17 +4,17 @@ import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
 import { CallLog, type CallLogService, make as makeLog } from "../CallLog.js"
 import type { FatalError } from "../FatalError.js"
-import * as McpServer from "../McpServer.js"
 import * as Stdio from "../McpServer/Stdio.js"
+import * as McpServer from "../McpServer.js"
 import * as OutputStream from "../OutputStream.js"
 import type { Settings } from "../Settings.js"
 import { fromSettings, Sources } from "../Sources.js"
 import { version } from "../Version.js"
 
-/** In-flight calls may take this long after the end of stdin or a signal. */
-const graceMs = 4500
-/** The rest of the 5 s, for what has been answered to reach the client. */
-const flushMs = 500
+/** From the end of stdin or a signal to the end of the process, at most. */
+const endMs = 5000
+/** The part of it in which calls in flight may still end by themselves. */
+const graceMs = 4000
 
 const maxLineBytes = 16 * 2 ** 20
 const maxPendingBytes = 4 * 2 ** 20
@@ -22,7 +22,9 @@ const maxPendingBytes = 4 * 2 ** 20
 /** Standard output is the protocol's alone: what a dependency prints becomes a line of the log. */
 const captureConsole = (log: CallLogService) => {
   const capture = (chunk: unknown): true => {
-    const text = (typeof chunk === "string" ? chunk : Buffer.from(chunk as Uint8Array).toString("utf8")).trim()
+    const text = (
+      typeof chunk === "string" ? chunk : Buffer.from(chunk as Uint8Array).toString("utf8")
+    ).trim()
     if (text !== "") log.unsafeEvent("debug", "message", { text })
     return true
   }
@@ -33,13 +35,15 @@ const captureConsole = (log: CallLogService) => {
 const logEffects = (log: CallLogService) =>
   Logger.replace(
     Logger.defaultLogger,
-    Logger.make(({ logLevel, message }) => log.unsafeEvent("debug", "message", { logLevel: logLevel.label, message }))
+    Logger.make(({ logLevel, message }) =>
+      log.unsafeEvent("debug", "message", { logLevel: logLevel.label, message })
+    )
   )
 
-const flush = (stream: OutputStream.OutputStream) =>
+const flush = (stream: OutputStream.OutputStream, withinMs: number) =>
   Effect.timeoutOption(
     Effect.async<void>((resume) => stream.onDrained(() => resume(Effect.void))),
-    flushMs
+    Math.max(0, withinMs)
   )
 
 /** Succeeds with the exit code. */
@@ -48,7 +52,8 @@ export const serve = (settings: Settings): Effect.Effect<void, FatalError> =>
     const stderr = OutputStream.make(2, () => {})
     const log = yield* makeLog(settings.log, settings.secrets, stderr)
     const end = yield* Deferred.make<{ readonly why: string; readonly answers: boolean }>()
-    const finish = (why: string, answers = true) => void Deferred.unsafeDone(end, Effect.succeed({ why, answers }))
+    const finish = (why: string, answers = true) =>
+      void Deferred.unsafeDone(end, Effect.succeed({ why, answers }))
 
     captureConsole(log)
     process.on("uncaughtException", (error) => log.unsafeEvent("error", "uncaught", { cause: error }))
@@ -79,10 +84,13 @@ export const serve = (settings: Settings): Effect.Effect<void, FatalError> =>
         sources: settings.sources.map(({ engine, id }) => ({ id, engine }))
       })
       const { answers, why } = yield* Deferred.await(end)
+      const from = performance.now()
       stdio.stop()
-      if (answers) yield* server.drain(graceMs)
-      yield* flush(stdout)
+      if (answers) {
+        yield* server.drain(graceMs)
+        yield* flush(stdout, endMs - (performance.now() - from))
+      }
       yield* log.event("info", "server_stopped", { why })
     }).pipe(Effect.provideService(CallLog, log), Effect.scoped, Effect.provide(logEffects(log)))
-    yield* flush(stderr)
+    yield* flush(stderr, 200)
   }).pipe(Effect.scoped)

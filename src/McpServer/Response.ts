@@ -87,7 +87,8 @@ const ofDefect = (defect: unknown, { correlationId, source }: ResponseOptions): 
   result: errorResult({
     category: "internal_error",
     reason: "unexpected",
-    message: "An unforeseen fault ended this call. The server's log has the details under the correlation id.",
+    message:
+      "An unforeseen fault ended this call. The server's log has the details under the correlation id.",
     retryable: false,
     ...(source === undefined ? {} : { source }),
     correlationId

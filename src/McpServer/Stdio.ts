@@ -26,6 +26,8 @@ export interface Stdio extends Transport {
   readonly inFlight: () => number
   /** Calls back once no request is in flight. */
   readonly onIdle: (done: () => void) => void
+  /** Calls back once the client has taken enough of the answers before. */
+  readonly onReader: (ready: () => void) => void
   /** Stops reading. */
   readonly stop: () => void
   /** The client's own id of a request. */
@@ -86,9 +88,11 @@ export const make = (options: StdioOptions): Stdio => {
   let refused = false
   let ended = false
 
+  const isBehind = () => output.pending() > options.maxPendingBytes
+
   const write = (message: object) => {
     output.write(`${JSON.stringify(message)}\n`)
-    if (output.pending() > options.maxPendingBytes && !ended) {
+    if (isBehind() && !ended) {
       input.pause()
       output.onDrained(() => {
         if (!ended) input.resume()
@@ -135,11 +139,14 @@ export const make = (options: StdioOptions): Stdio => {
     if (jsonrpc !== "2.0") return fail(errorCodes.request, 'The field jsonrpc must be "2.0".', known)
     // This server asks its client nothing, so an answer belongs to nothing.
     if (!("method" in message) && ("result" in message || "error" in message)) return
-    if (typeof method !== "string") return fail(errorCodes.request, "The field method must be a string.", known)
+    if (typeof method !== "string")
+      return fail(errorCodes.request, "The field method must be a string.", known)
     if ("id" in message && known === undefined)
       return fail(errorCodes.request, "The field id must be a string or a number.")
     if (params !== undefined && !isObject(params))
-      return known === undefined ? undefined : fail(errorCodes.params, "The field params must be an object.", known)
+      return known === undefined
+        ? undefined
+        : fail(errorCodes.params, "The field params must be an object.", known)
     if (known !== undefined) return receiveRequest(message, method, known)
     if (method === "notifications/cancelled") return receiveCancellation(message)
     deliver(message)
@@ -201,6 +208,10 @@ export const make = (options: StdioOptions): Stdio => {
     onIdle: (done) => {
       if (inFlight.size === 0) done()
       else idle.push(done)
+    },
+    onReader: (ready) => {
+      if (isBehind()) output.onDrained(ready)
+      else ready()
     },
     stop: () => {
       ended = true

@@ -16,7 +16,9 @@ const isNoise = (key: string, value: unknown) =>
   key === "$schema" ||
   key === "$id" ||
   key === "title" ||
-  (key === "description" && typeof value === "string" && /^(a|an) (string|number|boolean|non empty)/i.test(value))
+  (key === "description" &&
+    typeof value === "string" &&
+    /^(a|an) (string|number|boolean|non empty)/i.test(value))
 
 const strip = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(strip)
@@ -25,7 +27,9 @@ const strip = (value: unknown): unknown => {
     Object.entries(value).flatMap(([key, item]) => {
       // Under `properties` a key is a name of the data.
       if (key === "properties" && typeof item === "object" && item !== null)
-        return [[key, Object.fromEntries(Object.entries(item).map(([name, schema]) => [name, strip(schema)]))]]
+        return [
+          [key, Object.fromEntries(Object.entries(item).map(([name, schema]) => [name, strip(schema)]))]
+        ]
       return isNoise(key, item) ? [] : [[key, strip(item)]]
     })
   )

@@ -61,7 +61,9 @@ export const make = (sources: SourcesService): Tool => {
   const input = argumentsOf(sources)
   const decode = decodeArguments(input)
   const engines = [...new Set(sources.all.map(({ engine }) => engine))]
-  const dialect = [...new Set(engines.map((engine) => `${dialects[engine]} (${placeholder[engine]})`))].join(", ")
+  const dialect = [...new Set(engines.map((engine) => `${dialects[engine]} (${placeholder[engine]})`))].join(
+    ", "
+  )
   return {
     name: "query",
     title: "Run a read-only SQL query",

@@ -98,6 +98,8 @@ const open = (setup: SqliteSetup, identity: string): Opened => {
       : new Database(file, { readonly: true, fileMustExist: true })
     const held = snapshot ? sizeOf(file) : 0
     database.pragma(`hard_heap_limit = ${setup.heapLimitBytes + held}`)
+    // The first look at it makes the temporary schema; no call shall find another one than the call before.
+    database.prepare("select count(*) from temp.sqlite_schema").get()
     return { database, identity }
   } catch (error) {
     if (error instanceof Refused) throw error
