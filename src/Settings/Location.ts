@@ -1,4 +1,5 @@
 /** `[id=]LOCATION` → which engine, where. */
+import { existsSync } from "node:fs"
 import * as Either from "effect/Either"
 
 /** Where a source is, before its engine's own schema has seen it. */
@@ -74,7 +75,8 @@ export const parseLocation = (location: string): Either.Either<Location, Locatio
   if (/^\s*(server|data source)\s*=/i.test(location))
     return Either.right({ kind: "url", engine: "mssql", url: location })
   const extension = /\.([a-z0-9]+)$/i.exec(location)?.[1]?.toLowerCase()
-  const engine = fileEngines.get(extension ?? "")
+  // SQLite has no ending of its own: whatever else is there is taken for a database, and its first call tells.
+  const engine = fileEngines.get(extension ?? "") ?? (existsSync(location) ? "sqlite" : undefined)
   return engine === undefined
     ? fault(forms, location === "" ? "nothing" : JSON.stringify(redactLocation(location)))
     : Either.right({ kind: "file", engine, file: location })

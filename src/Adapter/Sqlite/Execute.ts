@@ -24,7 +24,17 @@ const prepare = (database: Database.Database, sql: string): Database.Statement<A
   try {
     return database.prepare<Array<unknown>, unknown>(sql)
   } catch (error) {
-    throw new Refused(describe("prepare", error))
+    throw new Refused(staleness(database) ?? describe("prepare", error))
+  }
+}
+
+/** While another process holds the file, SQLite judges names by the schema it read before: say that it waits. */
+const staleness = (database: Database.Database): Refusal | undefined => {
+  try {
+    database.pragma("schema_version")
+    return undefined
+  } catch (error) {
+    return describe("run", error)
   }
 }
 
@@ -71,6 +81,7 @@ export const execute = (
   request: StatementRequest,
   hooks: Hooks = {}
 ): RowSet => {
+  database.pragma(`busy_timeout = ${Math.max(0, Math.floor(request.lockTimeoutMs))}`)
   const checked = prepare(database, request.sql)
   if (!checked.readonly)
     throw new Refused({ stage: "prepare", code: "WRITES", message: "The statement would write." })
@@ -79,7 +90,6 @@ export const execute = (
   const statement =
     request.kind === "explain" ? prepare(database, `EXPLAIN QUERY PLAN ${request.sql}`) : checked
   const values = bindings(request)
-  database.pragma(`busy_timeout = ${Math.max(0, Math.floor(request.lockTimeoutMs))}`)
   const columns = hooks.columns?.(columnsOf(statement)) ?? columnsOf(statement)
   const builder = new RowBuilder(columns, request.limits)
   try {
