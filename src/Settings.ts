@@ -8,15 +8,12 @@ import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
-import * as Sqlite from "./Adapter/Sqlite/Config.js"
 import { FatalError, type Problem } from "./FatalError.js"
 import { formatPath, schemaIssues } from "./SchemaIssue.js"
-import { ConfigFile, LogSettings, type SourceEntry, SourceId, substitute } from "./Settings/ConfigFile.js"
+import { ConfigFile, LogSettings, SourceId, substitute } from "./Settings/ConfigFile.js"
+import { type EngineSettings, fromEntry, fromLocation, secretsOf } from "./Settings/EngineSettings.js"
 import { defaultLimits, type Limits } from "./Settings/Limits.js"
 import { defaultId, type Location, parseLocation } from "./Settings/Location.js"
-
-/** An engine with what its adapter needs. */
-export type EngineSettings = { readonly engine: "sqlite"; readonly config: Sqlite.Config }
 
 export type SourceSettings = EngineSettings & {
   readonly id: string
@@ -127,12 +124,15 @@ const settingsOf = (all: ReadonlyArray<Located>): Either.Either<Settings, Proble
   assemble(
     duplicates(all),
     all.map(({ id, location, where }) =>
-      Either.map(engineOf(location, where, defaultLimits), (engine) => ({
-        ...engine,
-        id,
-        description: undefined,
-        limits: defaultLimits
-      }))
+      Either.map(
+        fromLocation(location, where, { limits: defaultLimits, connectTimeoutMs: undefined }),
+        (engine) => ({
+          ...engine,
+          id,
+          description: undefined,
+          limits: defaultLimits
+        })
+      )
     ),
     LogSettings.make({}),
     true
@@ -144,19 +144,6 @@ const duplicates = (all: ReadonlyArray<Located>): Problems =>
     .map(({ id, where }) =>
       problem(where, "an id of its own (write id=LOCATION)", `a second ${JSON.stringify(id)}`)
     )
-
-const engineOf = (
-  location: Location,
-  where: string,
-  limits: Limits
-): Either.Either<EngineSettings, Problems> => {
-  if (location.kind === "file" && location.engine === "sqlite")
-    return Either.right({
-      engine: "sqlite",
-      config: new Sqlite.Config({ file: resolve(location.file), maxConcurrent: limits.maxConcurrent })
-    })
-  return Either.left([problem(where, "an SQLite database", `${location.engine}, which is not built yet`)])
-}
 
 const assemble = (
   problems: Problems,
@@ -170,9 +157,6 @@ const assemble = (
       ? Either.right({ sources: all, log, structuredContent, secrets: all.flatMap(secretsOf) })
       : Either.left([problem("sources", "at least one source", "none")])
   })
-
-/** What of an engine's configuration nothing may show. */
-const secretsOf = (_source: SourceSettings): ReadonlyArray<string> => []
 
 // ---------------------------------------------------------------------------------------------------------------------
 // The config file
@@ -228,8 +212,10 @@ const ofConfig = (config: ConfigFile, folder: string): Either.Either<Settings, P
   assemble(
     [],
     Object.entries(config.sources).map(([id, entry]) => {
-      const limits = { ...defaultLimits, ...config.limits, ...entry.limits }
-      return Either.map(ofEntry(entry, folder, limits), (engine) => ({
+      const given = { ...config.limits, ...entry.limits }
+      const limits = { ...defaultLimits, ...given }
+      const effective = { limits, connectTimeoutMs: given.connectTimeoutMs }
+      return Either.map(fromEntry(entry, `sources.${id}`, folder, effective), (engine) => ({
         ...engine,
         id,
         description: entry.description,
@@ -239,17 +225,3 @@ const ofConfig = (config: ConfigFile, folder: string): Either.Either<Settings, P
     config.log.file === null ? config.log : { ...config.log, file: resolve(folder, config.log.file) },
     config.structuredContent
   )
-
-const ofEntry = (
-  entry: SourceEntry,
-  folder: string,
-  limits: Limits
-): Either.Either<EngineSettings, Problems> => {
-  switch (entry.engine) {
-    case "sqlite":
-      return Either.right({
-        engine: "sqlite",
-        config: new Sqlite.Config({ file: resolve(folder, entry.file), maxConcurrent: limits.maxConcurrent })
-      })
-  }
-}

@@ -60,6 +60,22 @@ const acquire = (settings: SourceSettings): Effect.Effect<AdapterService, never,
         Effect.promise(() => import("./Adapter/Sqlite.js")),
         ({ make }) => make(settings.config)
       )
+    case "postgres":
+      return Effect.flatMap(
+        Effect.promise(() => import("./Adapter/Postgres.js")),
+        ({ make }) => make(settings.config)
+      )
+    case "mssql":
+      return Effect.flatMap(
+        Effect.promise(() => import("./Adapter/SqlServer.js")),
+        ({ make }) => make(settings.config)
+      )
+    case "excel":
+    case "csv":
+      return Effect.flatMap(
+        Effect.promise(() => import("./Adapter/Excel.js")),
+        ({ make }) => make(settings.config)
+      )
   }
 }
 

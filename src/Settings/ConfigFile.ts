@@ -1,29 +1,7 @@
 /** The config file: its Schema, and the replacement of `${NAME}` by the environment's values. */
 import * as Schema from "effect/Schema"
+import { SourceEntry } from "./EngineSettings.js"
 import { PartialLimits } from "./Limits.js"
-
-const common = {
-  description: Schema.optionalWith(
-    Schema.String.annotations({ description: "what the model is told of the source" }),
-    {
-      exact: true
-    }
-  ),
-  limits: Schema.optionalWith(PartialLimits, { exact: true })
-}
-
-const filePath = Schema.NonEmptyString.annotations({ description: "a path, relative to this file" })
-
-export const SqliteSource = Schema.Struct({
-  engine: Schema.Literal("sqlite"),
-  file: filePath,
-  ...common
-})
-
-export const SourceEntry = Schema.Union(SqliteSource).annotations({
-  description: "a source: engine (sqlite), and what it needs"
-})
-export type SourceEntry = typeof SourceEntry.Type
 
 export const SourceId = Schema.String.pipe(Schema.pattern(/^[a-z0-9_]+$/)).annotations({
   description: "an id of a-z, 0-9 and _"
