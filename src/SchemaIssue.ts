@@ -82,7 +82,10 @@ const wrongType = (ast: AST.AST, value: unknown): boolean => {
 const knownKeys = (ast: AST.AST): ReadonlyArray<string> => {
   switch (ast._tag) {
     case "TypeLiteral":
-      return ast.propertySignatures.map(({ name }) => String(name))
+      return [
+        ...ast.propertySignatures.map(({ name }) => String(name)),
+        ...ast.indexSignatures.map(({ parameter }) => describeType(parameter))
+      ]
     case "Transformation":
     case "Refinement":
       return knownKeys(ast.from)
@@ -149,9 +152,9 @@ const ofUnion = (
   known: ReadonlyArray<string>
 ): ReadonlyArray<SchemaIssue> => {
   const inner = [issue.issues].flat().map((member) => walk(member, path, known))
-  const meant = inner.find((facts) =>
-    facts.some((fact) => fact.path.length > path.length || fact.kind === "refinement")
-  )
+  const [meant] = inner
+    .filter((facts) => facts.some((fact) => fact.path.length > path.length || fact.kind === "refinement"))
+    .sort((a, b) => a.length - b.length)
   return (
     meant ?? [
       {

@@ -74,25 +74,14 @@ export const load = (invocation: Invocation): Effect.Effect<Settings, FatalError
   })
 }
 
-/** Every value of `results`, or every problem. */
-const collect = <A>(
-  results: ReadonlyArray<Either.Either<A, Problems>>
-): Either.Either<ReadonlyArray<A>, Problems> => {
-  const [problems, values] = Arr.separate(results)
-  return problems.length > 0 ? Either.left(problems.flat()) : Either.right(values)
-}
-
 const fromArguments = (
   sources: ReadonlyArray<string>,
   environment: Invocation["environment"]
 ): Either.Either<Settings, Problems> =>
-  Either.flatMap(
-    collect(sources.map((text, index) => locate(text, `SOURCE ${index + 1}`, environment))),
-    settingsOf
-  )
+  settingsOf(sources.map((text, index) => locate(text, `SOURCE ${index + 1}`, environment)))
 
 const fromUrl = (url: string): Either.Either<Settings, Problems> =>
-  Either.flatMap(located("DATABASE_URL", undefined, url), (one) => settingsOf([one]))
+  settingsOf([located("DATABASE_URL", undefined, url)])
 
 /** `[id=]LOCATION`, where LOCATION may be `env:NAME`. */
 const locate = (
@@ -120,18 +109,17 @@ const located = (where: string, id: string | undefined, text: string): Either.Ei
     onRight: (location) => ({ where, id: id ?? defaultId(location), location })
   })
 
-const settingsOf = (all: ReadonlyArray<Located>): Either.Either<Settings, Problems> =>
+const settingsOf = (
+  all: ReadonlyArray<Either.Either<Located, Problems>>
+): Either.Either<Settings, Problems> =>
   assemble(
-    duplicates(all),
-    all.map(({ id, location, where }) =>
-      Either.map(
-        fromLocation(location, where, { limits: defaultLimits, connectTimeoutMs: undefined }),
-        (engine) => ({
-          ...engine,
-          id,
-          description: undefined,
-          limits: defaultLimits
-        })
+    duplicates(Arr.getRights(all)),
+    all.map(
+      Either.flatMap(({ id, location, where }) =>
+        Either.map(
+          fromLocation(location, where, { limits: defaultLimits, connectTimeoutMs: undefined }),
+          (engine) => ({ ...engine, id, description: undefined, limits: defaultLimits })
+        )
       )
     ),
     LogSettings.make({}),
@@ -150,13 +138,14 @@ const assemble = (
   sources: ReadonlyArray<Either.Either<SourceSettings, Problems>>,
   log: LogSettings,
   structuredContent: boolean
-): Either.Either<Settings, Problems> =>
-  Either.flatMap(collect(sources), (all) => {
-    if (problems.length > 0) return Either.left(problems)
-    return Arr.isNonEmptyReadonlyArray(all)
-      ? Either.right({ sources: all, log, structuredContent, secrets: all.flatMap(secretsOf) })
-      : Either.left([problem("sources", "at least one source", "none")])
-  })
+): Either.Either<Settings, Problems> => {
+  const [faults, all] = Arr.separate(sources)
+  const every = [...faults.flat(), ...problems]
+  if (every.length > 0) return Either.left(every)
+  return Arr.isNonEmptyReadonlyArray(all)
+    ? Either.right({ sources: all, log, structuredContent, secrets: all.flatMap(secretsOf) })
+    : Either.left([problem("sources", "at least one source", "none")])
+}
 
 // ---------------------------------------------------------------------------------------------------------------------
 // The config file
@@ -194,7 +183,12 @@ const fromFile = (
       (error) =>
         schemaIssues(error.issue).map((issue) => configProblem(issue.path, issue.expected, issue.received))
     )
-    if (missing.length > 0) return Either.left([...missing, ...(Either.isLeft(decoded) ? decoded.left : [])])
+    if (missing.length > 0) {
+      // A variable that is missing makes its value wrong, too.
+      const places = new Set(missing.map(({ where }) => where))
+      const others = Either.isLeft(decoded) ? decoded.left.filter(({ where }) => !places.has(where)) : []
+      return Either.left([...missing, ...others])
+    }
     return Either.flatMap(decoded, (config) => ofConfig(config, dirname(resolve(file))))
   })
 

@@ -32,7 +32,10 @@ const common = {
 const file = Schema.NonEmptyString.annotations({ description: "a path, relative to the config file" })
 const url = Schema.Redacted(Schema.NonEmptyString).annotations({ description: "a connection URL" })
 
-const FileSource = Schema.Struct({ engine: Schema.Literal("sqlite", "excel", "csv"), file, ...common })
+// One literal each: the engine tells which member an entry was meant to be.
+const SqliteSource = Schema.Struct({ engine: Schema.Literal("sqlite"), file, ...common })
+const ExcelSource = Schema.Struct({ engine: Schema.Literal("excel"), file, ...common })
+const CsvSource = Schema.Struct({ engine: Schema.Literal("csv"), file, ...common })
 const PostgresUrl = Schema.Struct({ engine: Schema.Literal("postgres"), url, ...common })
 const PostgresFields = Schema.Struct({
   engine: Schema.Literal("postgres"),
@@ -48,7 +51,9 @@ const SqlServerFields = Schema.Struct({
 
 /** A source in the config file. */
 export const SourceEntry = Schema.Union(
-  FileSource,
+  SqliteSource,
+  ExcelSource,
+  CsvSource,
   PostgresUrl,
   PostgresFields,
   SqlServerUrl,
