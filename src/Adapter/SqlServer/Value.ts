@@ -44,10 +44,13 @@ const integer = (value: bigint): number | string => {
 
 const float = (value: number): number | string => (Number.isFinite(value) ? value : String(value))
 
+const leastNormal = 2 ** -126
+
 /** The shortest number that reads back the same at four bytes. */
 const real = (value: number): number | string => {
   if (!Number.isFinite(value)) return String(value)
-  for (let digits = 6; digits < 9; digits++) {
+  // Six digits are always right at four bytes, except in numbers that lack a part of their precision.
+  for (let digits = Math.abs(value) < leastNormal ? 1 : 6; digits < 9; digits++) {
     const short = Number(value.toPrecision(digits))
     if (Math.fround(short) === value) return short
   }
