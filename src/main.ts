@@ -32,8 +32,13 @@ const parse = (argv: ReadonlyArray<string>) =>
       })
   })
 
-const print = (text: string) => Effect.sync(() => void writeSync(1, `${text}\n`))
+const print = (text: string): Effect.Effect<number | undefined> =>
+  Effect.sync(() => {
+    writeSync(1, `${text}\n`)
+    return undefined
+  })
 
+/** Succeeds with an exit code where it is not 0. */
 const program = Effect.gen(function* () {
   const { positionals, values } = yield* parse(process.argv.slice(2))
   if (values.help) {
@@ -44,15 +49,26 @@ const program = Effect.gen(function* () {
     const { version } = yield* Effect.promise(() => import("./Version.js"))
     return yield* print(version)
   }
-  const [{ load }, { serve }] = yield* Effect.promise(() =>
-    Promise.all([import("./Settings.js"), import("./Cli/Serve.js")])
-  )
-  const settings = yield* load({ sources: positionals, config: values.config, environment: process.env })
-  yield* serve(settings)
+  const [command, ...rest] = positionals
+  if (command === "demo") {
+    const { demo } = yield* Effect.promise(() => import("./Cli/Demo.js"))
+    return yield* demo
+  }
+  const { load } = yield* Effect.promise(() => import("./Settings.js"))
+  const { config } = values
+  const environment = process.env
+  if (command === "check") {
+    const { check } = yield* Effect.promise(() => import("./Cli/Check.js"))
+    const settings = yield* load({ sources: rest, config, environment })
+    return yield* check(settings, { json: values.json === true })
+  }
+  const { serve } = yield* Effect.promise(() => import("./Cli/Serve.js"))
+  const settings = yield* load({ sources: positionals, config, environment })
+  return yield* serve(settings)
 })
 
 const exit = await Effect.runPromiseExit(program)
-if (Exit.isSuccess(exit)) process.exit(exitCode.ok)
+if (Exit.isSuccess(exit)) process.exit(exit.value ?? exitCode.ok)
 const failure = Cause.squash(exit.cause)
 writeSync(2, `${failure instanceof Error ? failure.message : String(failure)}\n`)
 process.exit(failure instanceof FatalError ? exitCode.configuration : exitCode.unexpected)
