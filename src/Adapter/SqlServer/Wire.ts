@@ -44,7 +44,7 @@ export class Wire extends Connection {
   maxCellBytes = 0
   #encrypted = false
 
-  override STATE = {
+  override STATE: Connection["STATE"] = {
     ...Connection.prototype.STATE,
     SENT_PRELOGIN: {
       ...Connection.prototype.STATE.SENT_PRELOGIN,
