@@ -54,14 +54,23 @@ module.exports = {
       name: "no-circular",
       severity: "error",
       from: {},
-      to: { circular: true, dependencyTypesNot: ["type-only"], viaOnly: { dependencyTypesNot: ["type-only"] } }
+      to: {
+        circular: true,
+        dependencyTypesNot: ["type-only"],
+        viaOnly: { dependencyTypesNot: ["type-only"] }
+      }
     },
     {
       name: "no-orphans",
       severity: "error",
       from: {
         orphan: true,
-        pathNot: ["^src/(main|index|adapters|server)\\.ts$", "^src/Version\\.ts$", "^src/Cli/Help\\.ts$", "^src/Audit/"]
+        pathNot: [
+          "^src/(main|index|adapters|server)\\.ts$",
+          "^src/Version\\.ts$",
+          "^src/Cli/Help\\.ts$",
+          "^src/Audit/"
+        ]
       },
       to: {}
     }
@@ -70,6 +79,9 @@ module.exports = {
     doNotFollow: { path: "node_modules" },
     tsConfig: { fileName: "tsconfig.json" },
     tsPreCompilationDeps: true,
-    enhancedResolveOptions: { exportsFields: ["exports"], conditionNames: ["import", "require", "node", "default"] }
+    enhancedResolveOptions: {
+      exportsFields: ["exports"],
+      conditionNames: ["import", "require", "node", "default"]
+    }
   }
 }
