@@ -17,24 +17,35 @@ export class Refused extends Error {
   }
 }
 
-const prepare = (database: Database.Database, sql: string): Database.Statement<Array<unknown>, unknown> => {
+/** Lets the engine wait for another process' lock until `deadline`, and no longer. */
+const waitUntil = (database: Database.Database, deadline: number) =>
+  database.pragma(`busy_timeout = ${Math.max(0, Math.ceil(deadline - performance.now()))}`)
+
+const prepare = (
+  database: Database.Database,
+  sql: string,
+  deadline: number
+): Database.Statement<Array<unknown>, unknown> => {
   // SQLite reads a statement up to its first NUL; what follows would be dropped without a word.
   if (sql.includes("\u0000"))
     throw new Refused({ stage: "prepare", code: "NUL", message: "The statement holds a NUL character." })
   try {
     return database.prepare<Array<unknown>, unknown>(sql)
   } catch (error) {
-    throw new Refused(staleness(database) ?? describe("prepare", error))
+    const refusal = describe("prepare", error)
+    if (refusal.code !== "SQLITE_ERROR") throw new Refused(refusal)
   }
-}
-
-/** While another process holds the file, SQLite judges names by the schema it read before: say that it waits. */
-const staleness = (database: Database.Database): Refusal | undefined => {
+  // While another process holds the file, SQLite judges names by the schema it read before: wait, and ask again.
   try {
+    waitUntil(database, deadline)
     database.pragma("schema_version")
-    return undefined
   } catch (error) {
-    return describe("run", error)
+    throw new Refused(describe("run", error))
+  }
+  try {
+    return database.prepare<Array<unknown>, unknown>(sql)
+  } catch (error) {
+    throw new Refused(describe("prepare", error))
   }
 }
 
@@ -81,14 +92,15 @@ export const execute = (
   request: StatementRequest,
   hooks: Hooks = {}
 ): RowSet => {
-  database.pragma(`busy_timeout = ${Math.max(0, Math.floor(request.lockTimeoutMs))}`)
-  const checked = prepare(database, request.sql)
+  const deadline = performance.now() + request.lockTimeoutMs
+  waitUntil(database, deadline)
+  const checked = prepare(database, request.sql, deadline)
   if (!checked.readonly)
     throw new Refused({ stage: "prepare", code: "WRITES", message: "The statement would write." })
   if (!checked.reader)
     throw new Refused({ stage: "prepare", code: "NO_ROWS", message: "The statement returns no rows." })
   const statement =
-    request.kind === "explain" ? prepare(database, `EXPLAIN QUERY PLAN ${request.sql}`) : checked
+    request.kind === "explain" ? prepare(database, `EXPLAIN QUERY PLAN ${request.sql}`, deadline) : checked
   const values = bindings(request)
   const columns = hooks.columns?.(columnsOf(statement)) ?? columnsOf(statement)
   const builder = new RowBuilder(columns, request.limits)
