@@ -132,17 +132,31 @@ export const make = (options: ChildPoolOptions): Effect.Effect<ChildPool, never,
       timeToLive: "1 minute"
     })
     let lastId = 0
+    /** Undefined: the child had ended while it waited for work. */
     const attempt = (
       request: Omit<StatementRequest, "id">
-    ): Effect.Effect<Reply, ConnectionFailed | QueryFailed> =>
+    ): Effect.Effect<Reply | undefined, ConnectionFailed | QueryFailed> =>
       Effect.scoped(
         Effect.gen(function* () {
           const child = yield* pool.get
+          if (!isAlive(child)) return yield* Effect.as(pool.invalidate(child), undefined)
           const id = ++lastId
           return yield* Effect.onExit(exchange(child, { ...request, id }), (exit) =>
             Exit.isSuccess(exit) && isAlive(child) ? Effect.void : pool.invalidate(child)
           )
         })
       )
-    return { run: attempt }
+    // Every idle child may be gone, so as many are passed over as there can be.
+    const idle = options.size + (options.spare ? 1 : 0)
+    const run = (
+      request: Omit<StatementRequest, "id">,
+      left: number
+    ): Effect.Effect<Reply, ConnectionFailed | QueryFailed> =>
+      Effect.flatMap(attempt(request), (reply) => {
+        if (reply !== undefined) return Effect.succeed(reply)
+        return left > 0
+          ? run(request, left - 1)
+          : Effect.fail(lost(new Error("The child processes are gone.")))
+      })
+    return { run: (request) => run(request, idle) }
   })
