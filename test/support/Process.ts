@@ -31,14 +31,21 @@ const fromPs = (): ReadonlyArray<Listed> =>
       return state === undefined ? [] : [{ pid: Number(pid), parent: Number(parent), state: state.charAt(0) }]
     })
 
-const alive = () =>
-  (existsSync("/proc/self/stat") ? fromProc() : fromPs()).filter(({ state }) => state !== "Z")
+const all = () => (existsSync("/proc/self/stat") ? fromProc() : fromPs())
+
+const alive = () => all().filter(({ state }) => state !== "Z")
 
 /** The processes that `parent` has started and that have not ended. */
 export const childrenOf = (parent: number): ReadonlyArray<number> =>
   alive()
     .filter((listed) => listed.parent === parent)
     .map(({ pid }) => pid)
+
+/** Kills processes and waits until their parents have learnt of it. */
+export const killAndWait = async (pids: ReadonlyArray<number>): Promise<void> => {
+  for (const pid of pids) process.kill(pid, "SIGKILL")
+  await eventually("the killed processes are reaped", () => !all().some(({ pid }) => pids.includes(pid)))
+}
 
 export const isAlive = (pid: number): boolean => alive().some((listed) => listed.pid === pid)
 
