@@ -28,41 +28,33 @@ export interface Execution {
 /** How an execution ended: `stopped` when its rows were cut off here, so that the engine was told to stop. */
 export type Ending = "complete" | "stopped"
 
-/** How long the engine may take to acknowledge that it stopped; then the connection is given up. */
-const patienceMs = 400
-
 /** `@p1`, `@p2`, … */
 export const parameterName = (position: number) => `p${position}`
 
+/**
+ * Answers as soon as no further row is wanted, and on interruption at once: the engine has then been told to stop, and
+ * {@link quiesce} waits until it has.
+ */
 export const execute = (wire: Wire, execution: Execution): Effect.Effect<Ending, AdapterFailure> =>
   Effect.async((resume) => {
     const { kind, maxCellBytes = 0, nameOf = parameterName, params = [], sink, sql } = execution
-    let answered = false
     let stopped = false
     let sets = 0
     let rows = 0
-    let patience: NodeJS.Timeout | undefined
-    let acknowledged: () => void = () => {}
 
     const request = new Request(sql, (error) => {
-      if (answered) return
-      answered = true
-      clearTimeout(patience)
-      if (stopped) resume(Effect.succeed("stopped"))
-      else if (error) resume(Effect.fail(requestFailure(error, rows > 0)))
-      else resume(Effect.succeed("complete"))
-      acknowledged()
+      if (!stopped) resume(error ? Effect.fail(requestFailure(error, rows > 0)) : Effect.succeed("complete"))
+      wire.quiet()
     })
 
-    /** Tells the engine to stop. Closing the connection also ends the request, whatever the engine does. */
     const stop = () => {
-      patience ??= setTimeout(() => wire.close(), patienceMs)
+      if (stopped) return
+      stopped = true
       request.cancel()
     }
     const stopEarly = () => {
-      if (stopped) return
-      stopped = true
       stop()
+      resume(Effect.succeed("stopped"))
     }
 
     request.on("columnMetadata", (columns) => {
@@ -80,12 +72,22 @@ export const execute = (wire: Wire, execution: Execution): Effect.Effect<Ending,
     if (kind === "batch") wire.execSqlBatch(request)
     else wire.execSql(request)
 
-    return Effect.async<void>((done) => {
-      if (answered) {
-        done(Effect.void)
-        return
-      }
-      acknowledged = () => done(Effect.void)
-      stop()
-    })
+    return Effect.sync(stop)
+  })
+
+/** Waits for the end of what was told to stop, and says whether it has ended and the connection can be used. */
+export const quiesce = (wire: Wire, patienceMs: number): Effect.Effect<boolean> =>
+  Effect.async((resume) => {
+    if (wire.idle || wire.closed) {
+      resume(Effect.succeed(wire.idle))
+      return
+    }
+    const answer = () => {
+      clearTimeout(timer)
+      wire.quiet = () => {}
+      resume(Effect.succeed(wire.idle))
+    }
+    const timer = setTimeout(answer, patienceMs)
+    wire.quiet = answer
+    return Effect.sync(() => clearTimeout(timer))
   })

@@ -5,11 +5,11 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Pool from "effect/Pool"
-import type { Scope } from "effect/Scope"
+import * as Scope from "effect/Scope"
 import { type AdapterFailure, type ConnectionFailed, QueryRejected } from "../../QueryError.js"
 import type { Config } from "./Config.js"
 import { connect } from "./Connect.js"
-import { type Ending, execute } from "./Execution.js"
+import { type Ending, execute, quiesce } from "./Execution.js"
 import * as SessionSql from "./SessionSql.js"
 import type { Wire } from "./Wire.js"
 
@@ -34,6 +34,9 @@ export interface Sessions {
 /** Idle connections are closed after this long. */
 const idleTime = "1 minute"
 
+/** How long the engine may take to acknowledge that it stopped: with the answer waiting for it, and altogether. */
+const patienceMs = { answer: 150, connection: 400 }
+
 /** How long the end of a transaction may take before its connection is given up. */
 const endTime = "1 second"
 
@@ -55,15 +58,23 @@ const closePlace = (place: Place) =>
     place.wire = undefined
   })
 
-const escaped = new QueryRejected({
+const transactionLost = new QueryRejected({
   reason: "read_only",
   message: "The statement ended its transaction, which this read-only source does not allow."
 })
 
-export const make = (config: Config): Effect.Effect<Sessions, never, Scope> =>
+/**
+ * Whether a statement has left its transaction, or opened another. One that failed or was stopped has lost it, and without
+ * a depth the answer came before the connection broke.
+ */
+const escaped = (exit: Exit.Exit<Used<unknown>, unknown>, depth: number | undefined) =>
+  Exit.isSuccess(exit) && exit.value.ending === "complete" && depth !== undefined && depth !== 1
+
+export const make = (config: Config): Effect.Effect<Sessions, never, Scope.Scope> =>
   Effect.gen(function* () {
     // A lost connection casts doubt on all that were made before it: the server may have restarted.
     let generation = 0
+    const scope = yield* Effect.scope
     const pool = yield* Pool.makeWithTTL({
       acquire: Effect.acquireRelease(
         Effect.sync((): Place => ({ wire: undefined, generation })),
@@ -97,20 +108,14 @@ export const make = (config: Config): Effect.Effect<Sessions, never, Scope> =>
     const begin = (wire: Wire, timeoutMs: number) =>
       Effect.suspend(() => {
         wire.resetConnectionOnNextRequest = true
-        return execute(wire, {
-          sql: SessionSql.begin(Math.min(config.lockTimeoutMs, timeoutMs * 0.8)),
-          kind: "batch"
-        })
+        const lockTimeoutMs = Math.min(config.lockTimeoutMs, timeoutMs * 0.8)
+        return execute(wire, { sql: SessionSql.begin({ lockTimeoutMs, timeoutMs }), kind: "batch" })
       })
 
-    /** The depth of transactions before all were rolled back; undefined where the connection had to be given up. */
-    const end = (wire: Wire): Effect.Effect<number | undefined> =>
+    /** The depth of transactions before all were rolled back. */
+    const rollBack = (wire: Wire): Effect.Effect<number | undefined, AdapterFailure> =>
       Effect.suspend(() => {
         let depth: unknown
-        if (!wire.idle) {
-          wire.close()
-          return Effect.succeed(undefined)
-        }
         const sink = {
           columns: () => {},
           row: (cells: ReadonlyArray<unknown>) => {
@@ -118,48 +123,45 @@ export const make = (config: Config): Effect.Effect<Sessions, never, Scope> =>
             return true
           }
         }
-        return execute(wire, { sql: SessionSql.end, kind: "batch", sink }).pipe(
-          Effect.interruptible,
-          Effect.timeout(endTime),
-          Effect.map(() => (typeof depth === "number" ? depth : undefined)),
-          Effect.catchAll(() =>
-            Effect.sync(() => {
-              wire.close()
-              return undefined
-            })
-          )
+        return Effect.map(execute(wire, { sql: SessionSql.end, kind: "batch", sink }), () =>
+          typeof depth === "number" ? depth : undefined
         )
       })
 
-    const verify = <A>(
-      wire: Wire,
-      exit: Exit.Exit<Used<A>, AdapterFailure>,
-      depth: number | undefined
-    ): Effect.Effect<A, AdapterFailure> => {
-      if (Exit.isFailure(exit)) return Effect.failCause(exit.cause)
-      const { ending, value } = exit.value
-      // A statement that was stopped, or whose answer came before the connection broke, says nothing of its transaction.
-      if (ending === "stopped" || depth === undefined || depth === 1) return Effect.succeed(value)
-      wire.close()
-      return Effect.fail(escaped)
-    }
+    /** Leaves the connection without a transaction, or gives it up: then there is no depth. */
+    const end = (wire: Wire): Effect.Effect<number | undefined> =>
+      Effect.flatMap(quiesce(wire, patienceMs.connection), (idle) =>
+        idle ? rollBack(wire) : Effect.succeed(undefined)
+      ).pipe(
+        Effect.interruptible,
+        Effect.timeout(endTime),
+        Effect.catchAll(() => Effect.succeed(undefined)),
+        Effect.tap((depth) => (depth === undefined ? Effect.sync(() => wire.close()) : Effect.void)),
+        Effect.onInterrupt(() => Effect.sync(() => wire.close()))
+      )
 
     return {
       transact: (timeoutMs, use) =>
-        Effect.scoped(
-          Effect.flatMap(Pool.get(pool), (place) =>
-            Effect.flatMap(connected(place), (wire) =>
-              Effect.uninterruptibleMask((restore) =>
-                Effect.exit(
-                  restore(
-                    Effect.zipRight(begin(wire, timeoutMs), use(wire)).pipe(Effect.tapError(noticeLoss))
-                  )
-                ).pipe(
-                  Effect.flatMap((exit) => Effect.flatMap(end(wire), (depth) => verify(wire, exit, depth)))
-                )
-              )
+        Effect.uninterruptibleMask((restore) =>
+          Effect.gen(function* () {
+            const taken = yield* Scope.make()
+            const give = Scope.close(taken, Exit.void)
+            const wire = yield* restore(Effect.flatMap(Scope.extend(Pool.get(pool), taken), connected)).pipe(
+              Effect.onError(() => give)
             )
-          )
+            const exit = yield* Effect.exit(
+              restore(Effect.zipRight(begin(wire, timeoutMs), use(wire)).pipe(Effect.tapError(noticeLoss)))
+            )
+            const release = Effect.ensuring(end(wire), give)
+            const depth = (yield* quiesce(wire, patienceMs.answer))
+              ? yield* release
+              : yield* Effect.as(Effect.forkIn(release, scope), undefined)
+            if (escaped(exit, depth)) {
+              wire.close()
+              return yield* Effect.fail(transactionLost)
+            }
+            return yield* Effect.map(exit, ({ value }) => value)
+          })
         ),
       exclusive: (use) =>
         Effect.scoped(

@@ -42,6 +42,8 @@ const federated: ReadonlySet<string> = new Set([
 export class Wire extends Connection {
   /** The largest cell that the running statement may show; twice as much is held of a value, for UTF-16. */
   maxCellBytes = 0
+  /** Called when the running statement has ended, whatever it came to. */
+  quiet: () => void = () => {}
   #encrypted = false
 
   override STATE: Connection["STATE"] = {
