@@ -8,6 +8,7 @@ import { build } from "esbuild"
 const require = createRequire(import.meta.url)
 const library = !process.argv.includes("--no-types")
 
+rmSync("dist/chunks", { recursive: true, force: true })
 if (library) {
   rmSync("dist", { recursive: true, force: true })
   const tsc = require.resolve("typescript/bin/tsc")
@@ -34,14 +35,32 @@ const shared = {
   }
 }
 
+/**
+ * The SDK's server loads a JSON Schema validator for asking its client (elicitation), which this server never does:
+ * without it the server starts some 13 ms sooner.
+ */
+const withoutValidator = {
+  name: "without-validator",
+  setup: ({ onLoad }) =>
+    onLoad({ filter: /validation\/ajv-provider\.js$/ }, () => ({
+      contents: `export class AjvJsonSchemaValidator {
+        getValidator() { throw new Error("This server does not ask its client.") }
+      }`,
+      loader: "js"
+    }))
+}
+
 await build({
   ...shared,
-  entryPoints: {
-    main: "src/main.ts",
-    SqliteChild: "src/Adapter/Sqlite/Child.ts",
-    ExcelChild: "src/Adapter/Excel/Child.ts"
-  },
+  entryPoints: { main: "src/main.ts" },
+  plugins: [withoutValidator],
   splitting: true,
   chunkNames: "chunks/[name]-[hash]"
 })
+// Apart from the server, so that neither starts by reading the other's files.
+for (const [name, program] of Object.entries({
+  SqliteChild: "src/Adapter/Sqlite/Child.ts",
+  ExcelChild: "src/Adapter/Excel/Child.ts"
+}))
+  await build({ ...shared, entryPoints: { [name]: program } })
 chmodSync("dist/main.js", 0o755)

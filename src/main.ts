@@ -5,7 +5,10 @@ import { parseArgs } from "node:util"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import { serve } from "./Cli/Serve.js"
 import { exitCode, FatalError } from "./FatalError.js"
+import { load } from "./Settings.js"
+import { version } from "./Version.js"
 
 const parse = (argv: ReadonlyArray<string>) =>
   Effect.try({
@@ -46,7 +49,6 @@ const program = Effect.gen(function* () {
     return yield* print(help)
   }
   if (values.version) {
-    const { version } = yield* Effect.promise(() => import("./Version.js"))
     return yield* print(version)
   }
   const [command, ...rest] = positionals
@@ -54,7 +56,6 @@ const program = Effect.gen(function* () {
     const { demo } = yield* Effect.promise(() => import("./Cli/Demo.js"))
     return yield* demo
   }
-  const { load } = yield* Effect.promise(() => import("./Settings.js"))
   const { config } = values
   const environment = process.env
   if (command === "check") {
@@ -62,7 +63,6 @@ const program = Effect.gen(function* () {
     const settings = yield* load({ sources: rest, config, environment })
     return yield* check(settings, { json: values.json === true })
   }
-  const { serve } = yield* Effect.promise(() => import("./Cli/Serve.js"))
   const settings = yield* load({ sources: positionals, config, environment })
   return yield* serve(settings)
 })
