@@ -41,13 +41,18 @@ const shared = {
  */
 const withoutValidator = {
   name: "without-validator",
-  setup: ({ onLoad }) =>
-    onLoad({ filter: /validation\/ajv-provider\.js$/ }, () => ({
+  setup: ({ onLoad, onResolve }) => {
+    onResolve({ filter: /validation\/ajv-provider\.js$/ }, ({ importer }) =>
+      /sdk\/dist\/esm\/server\/index\.js$/.test(importer)
+        ? { path: "validator", namespace: "without" }
+        : undefined
+    )
+    onLoad({ filter: /.*/, namespace: "without" }, () => ({
       contents: `export class AjvJsonSchemaValidator {
         getValidator() { throw new Error("This server does not ask its client.") }
-      }`,
-      loader: "js"
+      }`
     }))
+  }
 }
 
 await build({
