@@ -12,8 +12,13 @@ import type { LogSettings } from "./Settings/ConfigFile.js"
 export const Level = Schema.Literal("debug", "info", "warn", "error")
 export type Level = typeof Level.Type
 
-const base = { time: Schema.String, level: Level }
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
+const base = {
+  time: Schema.String,
+  level: Level,
+  /** Lines before this one that were lost, because nobody took them. */
+  droppedLines: optional(Schema.Number)
+}
 
 /** The line that a tool call leaves. */
 export const CallEntry = Schema.Struct({

@@ -6,6 +6,7 @@
 import { isUtf8 } from "node:buffer"
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
 import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types.js"
+import * as LineSplitter from "../LineSplitter.js"
 import type { OutputStream } from "../OutputStream.js"
 
 type Id = string | number
@@ -45,40 +46,6 @@ const isId = (value: unknown): value is Id =>
   typeof value === "string" || (typeof value === "number" && Number.isFinite(value))
 
 const blank = /^[ \t\r]*$/
-
-/** Cuts chunks into lines; `tooLong` is called once for a line beyond the bound. */
-const lineSplitter = (maxBytes: number, line: (bytes: Buffer) => void, tooLong: () => void) => {
-  let parts: Array<Buffer> = []
-  let size = 0
-  let skipping = false
-  const keep = (part: Buffer) => {
-    if (skipping || part.length === 0) return
-    size += part.length
-    if (size > maxBytes) {
-      parts = []
-      skipping = true
-      tooLong()
-    } else parts.push(part)
-  }
-  const end = () => {
-    if (!skipping && size > 0) line(parts.length === 1 && parts[0] ? parts[0] : Buffer.concat(parts))
-    parts = []
-    size = 0
-    skipping = false
-  }
-  return {
-    feed: (chunk: Buffer) => {
-      let start = 0
-      for (let at = chunk.indexOf(10); at >= 0; at = chunk.indexOf(10, start)) {
-        keep(chunk.subarray(start, at))
-        end()
-        start = at + 1
-      }
-      keep(chunk.subarray(start))
-    },
-    end
-  }
-}
 
 export const make = (options: StdioOptions): Stdio => {
   const { input, output } = options
@@ -168,7 +135,7 @@ export const make = (options: StdioOptions): Stdio => {
     receive(message)
   }
 
-  const lines = lineSplitter(options.maxLineBytes, receiveLine, () =>
+  const lines = LineSplitter.make(options.maxLineBytes, receiveLine, () =>
     fail(errorCodes.request, `A message may have at most ${options.maxLineBytes} bytes.`)
   )
 
