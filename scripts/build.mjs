@@ -15,8 +15,16 @@ if (library) {
   execFileSync(process.execPath, [tsc, "-p", "tsconfig.build.json"], { stdio: "inherit" })
 }
 
-/** Native, or loaded from their own files at run time. */
-const external = ["better-sqlite3", "pg-native", "libpg-query", "tedious", "exceljs", "esbuild"]
+/** Native, or loaded from their own files at run time; protobufjs is named by a part of sketches-js that is not used. */
+const external = [
+  "better-sqlite3",
+  "pg-native",
+  "libpg-query",
+  "tedious",
+  "exceljs",
+  "esbuild",
+  "protobufjs/minimal"
+]
 
 const shared = {
   bundle: true,

@@ -1,39 +1,29 @@
 #!/usr/bin/env node
 /** From the command line to a command, and from its end to an exit code; nothing else. */
 import { writeSync } from "node:fs"
-import { parseArgs } from "node:util"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Arguments from "./Cli/Arguments.js"
 import { serve } from "./Cli/Serve.js"
 import { exitCode, FatalError } from "./FatalError.js"
 import { load } from "./Settings.js"
 import { version } from "./Version.js"
 
 const parse = (argv: ReadonlyArray<string>) =>
-  Effect.try({
-    try: () =>
-      parseArgs({
-        args: [...argv],
-        allowPositionals: true,
-        options: {
-          config: { type: "string" },
-          help: { type: "boolean", short: "h" },
-          version: { type: "boolean", short: "v" },
-          json: { type: "boolean" }
-        }
-      }),
-    catch: (error) =>
-      new FatalError({
-        problems: [
-          {
-            where: "the command line",
-            expected: "SOURCE... or --config FILE, --help, --version",
-            found: error instanceof Error ? (error.message.split(". ")[0] ?? error.message) : String(error)
-          }
-        ]
-      })
-  })
+  Arguments.parse(
+    {
+      args: [...argv],
+      allowPositionals: true,
+      options: {
+        config: { type: "string" },
+        help: { type: "boolean", short: "h" },
+        version: { type: "boolean", short: "v" },
+        json: { type: "boolean" }
+      }
+    },
+    "SOURCE... or --config FILE, --help, --version"
+  )
 
 const print = (text: string): Effect.Effect<number | undefined> =>
   Effect.sync(() => {
@@ -43,7 +33,12 @@ const print = (text: string): Effect.Effect<number | undefined> =>
 
 /** Succeeds with an exit code where it is not 0. */
 const program = Effect.gen(function* () {
-  const { positionals, values } = yield* parse(process.argv.slice(2))
+  const argv = process.argv.slice(2)
+  if (argv[0] === "audit") {
+    const { audit } = yield* Effect.promise(() => import("./Cli/Audit.js"))
+    return yield* audit(argv.slice(1))
+  }
+  const { positionals, values } = yield* parse(argv)
   if (values.help) {
     const { help } = yield* Effect.promise(() => import("./Cli/Help.js"))
     return yield* print(help)

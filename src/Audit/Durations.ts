@@ -19,8 +19,13 @@ const round = (ms: number) => Math.round(ms * 10) / 10
 
 export const make = (): Durations => {
   const sketch = new Sketch({ relativeAccuracy, binLimit })
-  const at = (quantile: number) =>
-    round(Math.min(sketch.max, Math.max(sketch.min, sketch.getValueAtQuantile(quantile))))
+  /** The nearest rank: of two calls, p95 is the slower one. The sketch's own rank would be the faster one's. */
+  const at = (quantile: number) => {
+    const rank = Math.ceil(quantile * sketch.count) - 0.5
+    if (rank >= sketch.count - 1) return round(sketch.max)
+    const value = sketch.getValueAtQuantile(rank / (sketch.count - 1))
+    return round(Math.min(sketch.max, Math.max(sketch.min, value)))
+  }
   return {
     sketch,
     add: (ms) => sketch.accept(ms),

@@ -14,8 +14,8 @@ export const percent = (part: number, whole: number): string => {
 export const duration = (ms: number): string => {
   if (ms < 10) return `${Math.round(ms * 10) / 10} ms`
   if (ms < 1000) return `${Math.round(ms)} ms`
-  if (ms < 60_000) return `${(ms / 1000).toFixed(ms < 10_000 ? 2 : 1)} s`
-  return `${(ms / 60_000).toFixed(1)} min`
+  if (ms < 60_000) return `${Number((ms / 1000).toFixed(ms < 10_000 ? 2 : 1))} s`
+  return `${Number((ms / 60_000).toFixed(1))} min`
 }
 
 export const bytes = (value: number): string => {

@@ -19,10 +19,10 @@ const escape = (text: string) =>
 
 const style = `
 :root{color-scheme:light dark;--page:#f6f7f8;--card:#fff;--ink:#1b1f24;--muted:#667079;--line:#e4e7ea;
---p50:#2f7fd1;--p95:#d98a1b;--p99:#c63d61;--calls:#b7c5d3;--failed:#c63d61;--area:rgba(47,127,209,.09);
+--p50:#2f7fd1;--p95:#d98a1b;--p99:#8a55c8;--calls:#b7c5d3;--failed:#c63d61;--area:rgba(47,127,209,.09);
 --connection_failed:#7b5bc4;--query_failed:#c63d61;--query_rejected:#d98a1b;--invalid_input:#2f7fd1;--internal_error:#1b1f24;--slow:#2f7fd1}
 @media (prefers-color-scheme:dark){:root{--page:#121517;--card:#1a1e22;--ink:#e6e9ec;--muted:#98a2ab;--line:#2b3238;
---p50:#62aef5;--p95:#f0b455;--p99:#f27794;--calls:#43505d;--failed:#f27794;--area:rgba(98,174,245,.1);
+--p50:#62aef5;--p95:#f0b455;--p99:#b590f5;--calls:#43505d;--failed:#f27794;--area:rgba(98,174,245,.1);
 --connection_failed:#a78bf0;--query_failed:#f27794;--query_rejected:#f0b455;--invalid_input:#62aef5;--internal_error:#e6e9ec;--slow:#62aef5}}
 *{box-sizing:border-box}
 body{margin:0;background:var(--page);color:var(--ink);font:14px/1.5 system-ui,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif}
@@ -33,9 +33,9 @@ h2{font-size:15px;margin:0}
 .card{background:var(--card);border:1px solid var(--line);border-radius:10px;padding:18px 20px;margin:0 0 16px;overflow-x:auto}
 .head{display:flex;justify-content:space-between;align-items:baseline;gap:16px;flex-wrap:wrap;margin:0 0 12px}
 .note{color:var(--muted);font-size:13px;margin:0}
-.tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(128px,1fr));gap:12px;margin:0 0 16px}
-.tile{background:var(--card);border:1px solid var(--line);border-radius:10px;padding:12px 16px}
-.tile b{display:block;font-size:22px;font-weight:600;line-height:1.3;font-variant-numeric:tabular-nums;letter-spacing:-.01em}
+.tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(112px,1fr));gap:12px;margin:0 0 16px}
+.tile{background:var(--card);border:1px solid var(--line);border-radius:10px;padding:12px 14px}
+.tile b{display:block;font-size:20px;font-weight:600;line-height:1.3;font-variant-numeric:tabular-nums;letter-spacing:-.01em}
 .tile span{color:var(--muted);font-size:13px}
 .tile.bad b{color:var(--failed)}
 .key{display:flex;gap:14px;flex-wrap:wrap;color:var(--muted);font-size:13px}
@@ -140,7 +140,7 @@ const failures = (report: Report) => {
     "Failures by reason",
     key(seen.map((category) => [category, category, true])),
     table(
-      ["Reason", "", "#calls", "Sources", "Last"],
+      ["Reason", "", "#Calls", "Sources", "Last"],
       report.failures
         .slice(0, 40)
         .map(
@@ -181,7 +181,7 @@ const undecodable = ({ undecodable: { first, lines } }: Report) =>
           ["Where", "Why", "Begins with"],
           first.map(
             ({ file, line, text, why }) =>
-              cell(`${file}:${line}`) + cell(why) + `<td class="wide"><pre>${escape(text)}</pre></td>`
+              `${cell(`${file}:${line}`) + cell(why)}<td class="wide"><pre>${escape(text)}</pre></td>`
           )
         )
       )
@@ -225,7 +225,7 @@ const tiles = (report: Report) => {
   ].join("")
 }
 
-export const period = ({ first, last, since }: Report): string =>
+const period = ({ first, last, since }: Report): string =>
   first === null || last === null
     ? since === null
       ? "No entries"

@@ -7,6 +7,8 @@ Usage
   mcp-query                      with env DATABASE_URL: serve that one source
   mcp-query check [SOURCE... | --config FILE] [--json]
                                  connect to each source; tell reachability, what the login may do, limits
+  mcp-query audit LOGFILE... [--since 1h] [--json] [--html FILE] [--follow]
+                                 summarise call logs: counts, latency, failures, slowest statements
   mcp-query demo                 see the main job done on a sample database and a workbook
   mcp-query --help | --version
 
