@@ -4,7 +4,10 @@ import * as Effect from "effect/Effect"
 import { FatalError } from "../FatalError.js"
 
 /** `expected` says in a few words what the command takes. */
-export const parse = <T extends ParseArgsConfig>(config: T, expected: string) =>
+export const parse = <T extends ParseArgsConfig>(
+  config: T,
+  expected: string
+): Effect.Effect<ReturnType<typeof parseArgs<T>>, FatalError> =>
   Effect.try({
     try: () => parseArgs(config),
     catch: (error) =>
