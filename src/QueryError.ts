@@ -142,7 +142,8 @@ export const isRetryable = (error: QueryError): boolean => {
       return error.reason === "overloaded"
     case "QueryFailed":
       return error.reason === "lock_timeout"
-    case "InvalidInput":
+    // Nothing is sent again by default.
+    default:
       return false
   }
 }

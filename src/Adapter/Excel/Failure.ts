@@ -5,7 +5,7 @@ import type { Refusal } from "../Sqlite/Protocol.js"
 import type { ProblemCode } from "./Problem.js"
 
 /** What to do about a file that cannot be read. */
-const advice: Readonly<Record<ProblemCode, string>> = {
+export const advice: Readonly<Record<ProblemCode, string>> = {
   WORKBOOK_DAMAGED: "Open it in a spreadsheet program, let that repair it, and save it again.",
   WORKBOOK_TRUNCATED: "Copy or download it again; the file is incomplete.",
   WORKBOOK_HOSTILE: "Save it again with a spreadsheet program if it is to be trusted.",

@@ -46,7 +46,8 @@ export const engineError = (error: unknown): EngineError | null => {
 
 // --- Connecting ------------------------------------------------------------------------------------------------------
 
-const connectionStates: Record<string, ConnectionReason> = {
+/** By SQLSTATE; class 28 is `authentication`, any other `closed`. */
+export const connectionStates: Record<string, ConnectionReason> = {
   "3D000": "database_not_found",
   "42501": "authentication", // no right to connect to the database
   "53300": "too_many_connections",
@@ -56,7 +57,8 @@ const connectionStates: Record<string, ConnectionReason> = {
   "57P03": "closed"
 }
 
-const systemCodes: Record<string, ConnectionReason> = {
+/** By the code of Node's sockets and resolver. */
+export const systemCodes: Record<string, ConnectionReason> = {
   ECONNREFUSED: "refused",
   EHOSTUNREACH: "refused",
   EHOSTDOWN: "refused",

@@ -62,7 +62,7 @@ export const queryReasons: ReadonlyMap<number, QueryReason> = table<QueryReason>
 ])
 
 /** Errors by which the engine itself refuses to write. */
-const refusedWrites: ReadonlySet<number> = new Set([3906, 3908, 3924, 10777, 21892])
+export const refusedWrites: ReadonlySet<number> = new Set([3906, 3908, 3924, 10777, 21892])
 
 /**
  * Babelfish's number for every error of the PostgreSQL beneath that it has no number of SQL Server's for. Only then do
@@ -117,7 +117,7 @@ export const loginReasons: ReadonlyMap<number, ConnectionReason> = table<Connect
 ])
 
 /** Codes of Node's sockets and resolver. TLS codes are told by their form. */
-const socketReasons: Readonly<Record<string, ConnectionReason>> = {
+export const socketReasons: Readonly<Record<string, ConnectionReason>> = {
   ECONNREFUSED: "refused",
   EHOSTUNREACH: "refused",
   ENETUNREACH: "refused",

@@ -20,7 +20,7 @@ export const databaseWords: FileWords = {
 }
 
 /** The first pattern that matches an SQLITE_ERROR's message names its reason. */
-const byMessage: ReadonlyArray<readonly [RegExp, QueryReason]> = [
+export const byMessage: ReadonlyArray<readonly [RegExp, QueryReason]> = [
   [/^no such table\b|^no such view\b|^unknown database\b|^no such module\b/i, "unknown_table"],
   [/^no such (column|index)\b|^table .* has no column named|ORDER BY term does not match/i, "unknown_column"],
   [/^no such function\b|^wrong number of arguments to function\b|^unknown function\b/i, "unknown_function"],
