@@ -8,11 +8,14 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
 import * as Scope from "effect/Scope"
+import { Owner, type OwnerToken } from "./Adapter/Owner.js"
 import type { AdapterService } from "./Adapter.js"
 import { CallLog } from "./CallLog.js"
-import { type AdapterFailure, type ConnectionFailed, QueryFailed, QueryRejected } from "./QueryError.js"
+import { type AdapterFailure, QueryFailed, QueryRejected } from "./QueryError.js"
 import type { Limits } from "./Settings/Limits.js"
 import type { SourceSettings } from "./Settings.js"
+import * as Breaker from "./Sources/Breaker.js"
+import * as ConnectionEvents from "./Sources/ConnectionEvents.js"
 
 /** What a call and its source have to tell each other beside the answer. */
 export class CurrentCall extends Context.Tag("mcp-query/CurrentCall")<
@@ -38,6 +41,8 @@ export interface Source {
     timeoutMs: number,
     use: (adapter: AdapterService, remainingMs: number) => Effect.Effect<A, AdapterFailure>
   ) => Effect.Effect<A, AdapterFailure, CurrentCall>
+  /** A fault of the driver outside of any call: true where `by` owns this source's connections. */
+  readonly crashed: (by: OwnerToken, error: unknown) => boolean
   /** The adapter itself, for what is no call of a client. */
   readonly adapter: Effect.Effect<AdapterService>
 }
@@ -100,38 +105,22 @@ const make = (settings: SourceSettings): Effect.Effect<Source, never, CallLog | 
     const log = yield* CallLog
     const scope = yield* Effect.scope
     const { engine, id, limits } = settings
+    const owner: OwnerToken = { source: id }
     const ready = yield* Deferred.make<AdapterService>()
     const begin = yield* Effect.once(
-      Effect.forkIn(Effect.intoDeferred(Scope.extend(acquire(settings), scope), ready), scope)
+      acquire(settings).pipe(
+        Scope.extend(scope),
+        Effect.provideService(Owner, owner),
+        Effect.intoDeferred(ready),
+        Effect.forkIn(scope)
+      )
     )
     // In a fiber of its own, because whoever asks first may be interrupted and the adapter is for everyone.
     const adapter = Effect.zipRight(Effect.interruptible(begin), Deferred.await(ready))
     const places = yield* Effect.makeSemaphore(limits.maxConcurrent)
     let queued = 0
-    let state: "unknown" | "connected" | "lost" = "unknown"
-
-    const connected = Effect.suspend(() => {
-      if (state === "connected") return Effect.void
-      const event = state === "unknown" ? "source_connected" : "source_recovered"
-      state = "connected"
-      return log.event("info", event, { source: id, engine })
-    })
-    const lost = (failure: ConnectionFailed) =>
-      Effect.suspend(() => {
-        if (state === "lost") return Effect.void
-        state = "lost"
-        return log.event("warn", "source_lost", {
-          source: id,
-          engine,
-          reason: failure.reason,
-          cause: failure.cause
-        })
-      })
-    const watch = <A>(effect: Effect.Effect<A, AdapterFailure>) =>
-      effect.pipe(
-        Effect.tap(() => connected),
-        Effect.tapError((failure) => (failure._tag === "ConnectionFailed" ? lost(failure) : connected))
-      )
+    const events = ConnectionEvents.make(id, log, scope)
+    const breaker = Breaker.make(id, log)
 
     const inTurn = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | QueryRejected, R> =>
       Effect.suspend((): Effect.Effect<A, E | QueryRejected, R> => {
@@ -151,6 +140,11 @@ const make = (settings: SourceSettings): Effect.Effect<Source, never, CallLog | 
       description: settings.description,
       limits,
       adapter,
+      crashed: (by, error) => {
+        if (by !== owner) return false
+        breaker.crashed(error)
+        return true
+      },
       run: (timeoutMs, use) =>
         Effect.gen(function* () {
           const { attempts, awaitReader } = yield* CurrentCall
@@ -158,11 +152,14 @@ const make = (settings: SourceSettings): Effect.Effect<Source, never, CallLog | 
           const attempt = Effect.zipRight(
             Ref.update(attempts, (n) => n + 1),
             Effect.flatMap(adapter, (service) =>
-              watch(use(service, Math.max(1, timeoutMs - (performance.now() - from))))
+              events.watch(service, use(service, Math.max(1, timeoutMs - (performance.now() - from))))
             )
           )
           return yield* inTurn(
-            Effect.zipRight(awaitReader, Effect.retry(attempt, { times: 1, while: isWorthRetrying }))
+            Effect.zipRight(
+              awaitReader,
+              breaker.guard(Effect.retry(attempt, { times: 1, while: isWorthRetrying }))
+            )
           ).pipe(
             // An adapter that takes long to stop a statement keeps its place, but not the caller.
             Effect.disconnect,

@@ -2,6 +2,7 @@
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
+import { currentOwner } from "../Adapter/Owner.js"
 import { CallLog, type CallLogService, make as makeLog } from "../CallLog.js"
 import type { FatalError } from "../FatalError.js"
 import * as Stdio from "../McpServer/Stdio.js"
@@ -56,8 +57,6 @@ export const serve = (settings: Settings): Effect.Effect<void, FatalError> =>
       void Deferred.unsafeDone(end, Effect.succeed({ why, answers }))
 
     captureConsole(log)
-    process.on("uncaughtException", (error) => log.unsafeEvent("error", "uncaught", { cause: error }))
-    process.on("unhandledRejection", (error) => log.unsafeEvent("error", "uncaught", { cause: error }))
     for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => finish(signal))
     // A terminal that closes, and a reader that is gone: nobody waits for answers.
     process.on("SIGHUP", () => finish("SIGHUP", false))
@@ -65,6 +64,14 @@ export const serve = (settings: Settings): Effect.Effect<void, FatalError> =>
 
     yield* Effect.gen(function* () {
       const sources = yield* fromSettings(settings.sources)
+      // Drivers throw from socket handlers: the source whose handler it was fails its calls, and the server goes on.
+      const onFault = (error: unknown) => {
+        const owner = currentOwner()
+        const known = owner !== undefined && sources.all.some((source) => source.crashed(owner, error))
+        if (!known) log.unsafeEvent("error", "uncaught", { cause: error })
+      }
+      process.on("uncaughtException", onFault)
+      process.on("unhandledRejection", onFault)
       const stdio = Stdio.make({
         input: process.stdin,
         output: stdout,

@@ -19,6 +19,7 @@ import {
   connectionMessage,
   type QueryFailed
 } from "../../QueryError.js"
+import { connectAs, Owner } from "../Owner.js"
 import { cancel } from "./Cancel.js"
 import { type Config, hostsOf, type TargetSessionAttrs } from "./Config.js"
 import { connecting, engineError, lost } from "./Failure.js"
@@ -164,6 +165,7 @@ const clearing = 5000
 
 export const make = (config: Config): Effect.Effect<Sessions, never, Scope.Scope> =>
   Effect.gen(function* () {
+    const owner = yield* Owner
     const user = config.user ?? userInfo().username
     const login: Login = {
       user,
@@ -226,16 +228,18 @@ export const make = (config: Config): Effect.Effect<Sessions, never, Scope.Scope
               let awaited = true
               takeOpened()
               target = to
-              pool.connect((error, client) => {
-                if (!(client instanceof PooledSession)) {
-                  if (awaited) resume(Effect.fail(error))
-                } else if (awaited) {
-                  arrived = client
-                  resume(Effect.succeed(client))
-                } else {
-                  client.release(true)
-                }
-              })
+              connectAs(owner, () =>
+                pool.connect((error, client) => {
+                  if (!(client instanceof PooledSession)) {
+                    if (awaited) resume(Effect.fail(error))
+                  } else if (awaited) {
+                    arrived = client
+                    resume(Effect.succeed(client))
+                  } else {
+                    client.release(true)
+                  }
+                })
+              )
               const opening = takeOpened()
               return Effect.sync(() => {
                 awaited = false

@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import type { ConnectionConfiguration } from "tedious"
 import type { ConnectionFailed } from "../../QueryError.js"
+import { connectAs, type OwnerToken } from "../Owner.js"
 import { authenticationOf, type Config } from "./Config.js"
 import { connectFailure, type EngineError } from "./Failure.js"
 import { Wire } from "./Wire.js"
@@ -77,7 +78,7 @@ const certificates = (config: Config): Effect.Effect<string | undefined, Connect
   })
 }
 
-const login = (config: ConnectionConfiguration): Effect.Effect<Wire, ConnectionFailed> =>
+const login = (config: ConnectionConfiguration, owner: OwnerToken): Effect.Effect<Wire, ConnectionFailed> =>
   Effect.async((resume) => {
     const said: Array<EngineError> = []
     let wire: Wire
@@ -100,10 +101,10 @@ const login = (config: ConnectionConfiguration): Effect.Effect<Wire, ConnectionF
       if (error) fail(error)
       else resume(Effect.succeed(wire))
     })
-    wire.connect()
+    connectAs(owner, () => wire.connect())
     return Effect.sync(() => wire.close())
   })
 
 /** Connects and logs in. Interruption closes the connection. */
-export const connect = (config: Config): Effect.Effect<Wire, ConnectionFailed> =>
-  Effect.flatMap(certificates(config), (ca) => login(driverConfig(config, ca)))
+export const connect = (config: Config, owner: OwnerToken): Effect.Effect<Wire, ConnectionFailed> =>
+  Effect.flatMap(certificates(config), (ca) => login(driverConfig(config, ca), owner))

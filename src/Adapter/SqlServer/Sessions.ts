@@ -7,6 +7,7 @@ import * as Exit from "effect/Exit"
 import * as Pool from "effect/Pool"
 import * as Scope from "effect/Scope"
 import { type AdapterFailure, type ConnectionFailed, QueryRejected } from "../../QueryError.js"
+import { Owner } from "../Owner.js"
 import type { Config } from "./Config.js"
 import { connect } from "./Connect.js"
 import { type Ending, execute, quiesce } from "./Execution.js"
@@ -74,6 +75,7 @@ export const make = (config: Config): Effect.Effect<Sessions, never, Scope.Scope
   Effect.gen(function* () {
     // A lost connection casts doubt on all that were made before it: the server may have restarted.
     let generation = 0
+    const owner = yield* Owner
     const scope = yield* Effect.scope
     const pool = yield* Pool.makeWithTTL({
       acquire: Effect.acquireRelease(
@@ -93,7 +95,7 @@ export const make = (config: Config): Effect.Effect<Sessions, never, Scope.Scope
         wire?.close()
         place.wire = undefined
         const current = generation
-        return Effect.map(connect(config), (made) => {
+        return Effect.map(connect(config, owner), (made) => {
           place.wire = made
           place.generation = current
           return made

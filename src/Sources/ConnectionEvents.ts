@@ -1,0 +1,66 @@
+/** What the log hears of a source's connections: that it was reached, lost, reached again, and what its login may do. */
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import type { Scope } from "effect/Scope"
+import type { AdapterService, Engine } from "../Adapter.js"
+import type { CallLogService } from "../CallLog.js"
+import type { AdapterFailure, ConnectionFailed } from "../QueryError.js"
+
+export interface ConnectionEvents {
+  /** Watches the outcome of one use of `adapter`. */
+  readonly watch: <A>(
+    adapter: AdapterService,
+    use: Effect.Effect<A, AdapterFailure>
+  ) => Effect.Effect<A, AdapterFailure>
+}
+
+/** Engines with logins, of which one may have more rights than it needs. */
+const hasLogins = (engine: Engine) => engine === "postgres" || engine === "mssql"
+
+/** How long a source may take to tell about itself, beside the calls of clients. */
+const reportTimeout = "15 seconds"
+
+export const make = (source: string, log: CallLogService, scope: Scope): ConnectionEvents => {
+  let state: "unknown" | "connected" | "lost" = "unknown"
+
+  const announce = (adapter: AdapterService) =>
+    Effect.gen(function* () {
+      const base = { source, engine: adapter.engine }
+      const report = yield* Effect.either(Effect.timeoutOption(adapter.report, reportTimeout))
+      const told = Either.isRight(report) && report.right._tag === "Some" ? report.right.value : undefined
+      if (told === undefined) return yield* log.event("info", "source_connected", base)
+      const { excessPrivileges, login, tls, version } = told
+      const level = excessPrivileges.length > 0 ? "warn" : "info"
+      yield* log.event(level, "source_connected", { ...base, version, tls, login, excessPrivileges })
+    })
+
+  const connected = (adapter: AdapterService) =>
+    Effect.suspend(() => {
+      const before = state
+      state = "connected"
+      const base = { source, engine: adapter.engine }
+      if (before === "connected") return Effect.void
+      if (before === "lost") return log.event("info", "source_recovered", base)
+      // The report asks the source again; no call waits for it.
+      return hasLogins(adapter.engine)
+        ? Effect.asVoid(Effect.forkIn(Effect.interruptible(announce(adapter)), scope))
+        : log.event("info", "source_connected", base)
+    })
+
+  const lost = ({ cause, reason }: ConnectionFailed, adapter: AdapterService) =>
+    Effect.suspend(() => {
+      if (state === "lost") return Effect.void
+      state = "lost"
+      return log.event("warn", "source_lost", { source, engine: adapter.engine, reason, cause })
+    })
+
+  return {
+    watch: (adapter, use) =>
+      use.pipe(
+        Effect.tap(() => connected(adapter)),
+        Effect.tapError((failure) =>
+          failure._tag === "ConnectionFailed" ? lost(failure, adapter) : connected(adapter)
+        )
+      )
+  }
+}
