@@ -95,14 +95,20 @@ export const decodeArguments =
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
-/** `source`: required where there are several, and always one of the ids. */
-export const sourceField = (sources: SourcesService) => {
+/** One of the ids. */
+const sourceId = (sources: SourcesService) => {
   const [first, ...rest] = sources.all.map(({ id }) => id)
-  const ids = Schema.Literal(first ?? "", ...rest).annotations({
+  return Schema.Literal(first ?? "", ...rest).annotations({
     description: rest.length > 0 ? `one of ${[first, ...rest].join(", ")}` : `${first}`
   })
-  return rest.length > 0 ? { source: ids } : { source: optional(ids) }
 }
+
+/** `source` where leaving it out means something of its own. */
+export const optionalSourceField = (sources: SourcesService) => ({ source: optional(sourceId(sources)) })
+
+/** `source`: required where there are several, and always one of the ids. */
+export const sourceField = (sources: SourcesService) =>
+  sources.all.length > 1 ? { source: sourceId(sources) } : optionalSourceField(sources)
 
 export const sqlField = Schema.String.pipe(Schema.minLength(1), Schema.maxLength(100_000)).annotations({
   description: "1 to 100,000 characters"

@@ -1,25 +1,78 @@
-/** The tool `schema`. */
+/** The tool `schema`: from "what is here?" to the facts that a right query needs. */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { SourcesService } from "../Sources.js"
-import { decodeArguments, numberField, sourceField, type Tool } from "../Tool.js"
+import {
+  decodeArguments,
+  numberField,
+  optionalSourceField,
+  sourceOf,
+  type Tool,
+  type ToolAnswer
+} from "../Tool.js"
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
-export const make = (sources: SourcesService): Tool => {
-  const input = Schema.Struct({
-    ...sourceField(sources),
+/** Most objects that one call may ask for. */
+const maxLimit = 10_000
+
+/**
+ * Loose, so that every session's list of tools stays short: the whole truth is `SchemaResult` in Catalog.ts, and
+ * `sources` has `id`, `engine` and `description`.
+ */
+const Output = Schema.Struct({
+  sources: optional(Schema.Array(Schema.Unknown)),
+  names: optional(Schema.Record({ key: Schema.String, value: Schema.Array(Schema.String) })),
+  comments: optional(Schema.Record({ key: Schema.String, value: Schema.String })),
+  objects: optional(Schema.Array(Schema.Unknown)),
+  total: optional(Schema.Number),
+  truncated: Schema.Boolean,
+  notes: optional(Schema.Array(Schema.String))
+})
+
+const argumentsOf = (sources: SourcesService) =>
+  Schema.Struct({
+    ...optionalSourceField(sources),
     name: optional(Schema.String),
     detail: optional(Schema.Literal("names", "columns", "full")),
-    limit: numberField(2000)
+    limit: numberField(maxLimit)
   })
+
+const listOf = (sources: SourcesService): ToolAnswer => ({
+  value: {
+    sources: sources.all.map(({ description, engine, id }) => ({
+      id,
+      engine,
+      ...(description === undefined ? {} : { description })
+    })),
+    truncated: false
+  }
+})
+
+export const make = (sources: SourcesService): Tool => {
+  const input = argumentsOf(sources)
   const decode = decodeArguments(input)
+  const several = sources.all.length > 1
   return {
     name: "schema",
     title: "Look at the schema",
-    description: "Lists tables.",
+    description:
+      `Says what there is to query. Without name: ${several ? "(and source: the sources) " : ""}all names by kind, as SQL writes them. ` +
+      'name: an exact name (answers its columns, keys, checks) or a pattern such as "order*". ' +
+      "detail: names, columns, or full (also indexes, referencing tables, definition).",
     input,
-    output: Schema.Struct({ objects: Schema.Array(Schema.String) }),
-    run: (raw) => Effect.map(decode(raw), () => ({ value: { objects: [] } }))
+    output: Output,
+    run: (raw) =>
+      Effect.gen(function* () {
+        const args = yield* decode(raw)
+        if (several && args.source === undefined) return listOf(sources)
+        const source = sourceOf(sources, args.source)
+        const { maxBytes, timeoutMs } = source.limits
+        const Catalog = yield* Effect.promise(() => import("../Catalog.js"))
+        const value = yield* source.run(timeoutMs, (adapter) =>
+          Catalog.lookUp(adapter, { name: args.name, detail: args.detail, limit: args.limit, maxBytes })
+        )
+        return { value, facts: { truncated: value.truncated } }
+      })
   }
 }
