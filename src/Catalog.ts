@@ -10,7 +10,7 @@ import * as Schema from "effect/Schema"
 import type { AdapterService, Engine } from "./Adapter.js"
 import { isPattern, searchOf, spelt } from "./Catalog/Name.js"
 import * as Postgres from "./Catalog/Postgres.js"
-import { type Detail, type ObjectFact, type Reader, SchemaObject } from "./Catalog/Reader.js"
+import { type Detail, groupBy, type ObjectFact, type Reader, SchemaObject } from "./Catalog/Reader.js"
 import * as Sqlite from "./Catalog/Sqlite.js"
 import * as SqlServer from "./Catalog/SqlServer.js"
 import * as Workbook from "./Catalog/Workbook.js"
@@ -123,8 +123,8 @@ const namesResult = (facts: ReadonlyArray<ObjectFact>, total: number, maxBytes: 
     facts.map(({ name }) => name),
     maxBytes
   ).length
-  const names: Record<string, Array<string>> = {}
-  for (const { kind, name } of facts.slice(0, shown)) (names[kind] ??= []).push(name)
+  const kinds = groupBy(facts.slice(0, shown), ({ kind }) => kind)
+  const names = Object.fromEntries([...kinds].map(([kind, own]) => [kind, own.map(({ name }) => name)]))
   const comments = Object.fromEntries(
     facts.slice(0, shown).flatMap(({ comment, name }) => (comment ? [[name, comment.slice(0, 100)]] : []))
   )
