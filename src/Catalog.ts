@@ -56,12 +56,14 @@ const namesWithComments = 32_000
 /** Names among which the closest is looked for. */
 const closestAmong = 5000
 
+const { note: _, ...delimited } = Workbook.reader
+
 const readers: Record<Engine, Reader> = {
   sqlite: Sqlite.reader,
   postgres: Postgres.reader,
   mssql: SqlServer.reader,
   excel: Workbook.reader,
-  csv: Workbook.reader
+  csv: delimited
 }
 
 const isAdapterFailure = Schema.is(AdapterFailure)
@@ -135,6 +137,9 @@ const namesResult = (facts: ReadonlyArray<ObjectFact>, total: number, maxBytes: 
     ...(shown < total ? cutNotice(shown, total, narrower) : { truncated: false })
   }
 }
+
+const noted = (result: SchemaResult, notes: ReadonlyArray<string>): SchemaResult =>
+  notes.length === 0 ? result : { ...result, notes: [...(result.notes ?? []), ...notes] }
 
 /** One object that is too large by itself keeps the columns that fit. */
 const shortened = (object: SchemaObject, maxBytes: number): SchemaObject => {
@@ -231,8 +236,9 @@ export const lookUp = (
           return { hint: nothingHas(name, all.objects) }
         }
         const total = exact ? facts.length : listing.total
+        const notes = exact || reader.note === undefined ? [] : [reader.note]
         return level === "names"
-          ? namesResult(facts, total, maxBytes)
+          ? noted(namesResult(facts, total, maxBytes), notes)
           : objectsResult(yield* describe(sql, reader, facts, level), total, maxBytes)
       })
     ),

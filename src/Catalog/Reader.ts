@@ -137,6 +137,8 @@ export interface Reader {
     objects: ReadonlyArray<ObjectFact>,
     detail: Exclude<Detail, "names">
   ) => Read<ReadonlyMap<string, Description>>
+  /** What else can be read here, told beside a list of all names. */
+  readonly note?: string
 }
 
 /** The rows of a statement, decoded. */

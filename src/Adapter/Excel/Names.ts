@@ -1,6 +1,6 @@
 /** What a table name in a statement means in a workbook. Pure. */
 import { closest } from "../../Closest.js"
-import { lastColumn, lastRow, parseRange, type Range } from "./Reference.js"
+import { lastColumn, lastRow, parseRange, type Range, rangeText } from "./Reference.js"
 import type { DefinedName, Sheet, Table } from "./WorkbookPart.js"
 
 export interface Inventory {
@@ -169,4 +169,31 @@ export const closeNames = ({ names, sheets, tables }: Inventory, name: string): 
   for (const each of known) if (each.startsWith("_xlnm")) known.delete(each)
   const near = closest(name.replace(/[!$][^!$]*$/, ""), known)
   return near.length > 0 ? near : [...sheets].slice(0, 5).map((each) => each.name)
+}
+
+/** A name that rows can be read from. */
+export interface NamedTable {
+  readonly kind: "sheet" | "table" | "name"
+  readonly name: string
+  /** Where it is, if it is not a whole sheet. */
+  readonly range: string | null
+  readonly hidden: boolean
+}
+
+/** Every name that means a table, as a statement may write it between brackets; what a name hides is left out. */
+export const namedTables = (inventory: Inventory): ReadonlyArray<NamedTable> => {
+  const named = new Map<string, NamedTable>()
+  const add = (each: NamedTable) => {
+    if (!named.has(each.name)) named.set(each.name, each)
+  }
+  for (const { hidden, name } of inventory.sheets) add({ kind: "sheet", name, range: null, hidden })
+  for (const { name, range, sheet } of inventory.tables)
+    add({ kind: "table", name, range: `${sheet}!${rangeText(range)}`, hidden: false })
+  for (const { name, refersTo, scope } of inventory.names) {
+    if (name.startsWith("_xlnm")) continue
+    const written = [name, `${scope}!${name}`].find((each) => resolve(inventory, each).kind === "target")
+    if (written !== undefined)
+      add({ kind: "name", name: written, range: refersTo.replace(/^=/, ""), hidden: false })
+  }
+  return [...named.values()]
 }

@@ -8,9 +8,10 @@ import { execute, type Hooks, Refused, refusalOf } from "../Sqlite/Execute.js"
 import type { StatementRequest } from "../Sqlite/Protocol.js"
 import { tokens } from "../Sqlite/Tokens.js"
 import type { Book } from "./Book.js"
+import { columnsTable, objectsTable } from "./Describe.js"
 import { moveFormula } from "./Formula.js"
 import { type Grid, GridBuilder, type GridSink, maxColumns, StartsFurtherLeft } from "./Grid.js"
-import { type CatalogTable, closeNames, type Resolution, resolve, type Target } from "./Names.js"
+import { type CatalogTable, closeNames, namedTables, type Resolution, resolve, type Target } from "./Names.js"
 import { addressOf, lastColumn, lastRow, rangeText } from "./Reference.js"
 import { type Reads, readsOf } from "./Statement.js"
 import { TableStore } from "./TableStore.js"
@@ -31,6 +32,8 @@ const maxTables = 200
 const sqliteFold = (name: string) => name.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
 
 const missingTable = /^no such table: (.*)$/s
+
+const literalText = (token: string) => token.slice(1, -1).replaceAll("''", "'")
 
 const ignoreRows: GridSink = { widen: () => {}, row: () => {} }
 
@@ -79,6 +82,7 @@ export class Session {
     // `execute` refuses such a text; SQLite would only see its beginning.
     if (sql.includes("\u0000")) return execute(this.#database, request)
     await this.#loadPragmaNames(sql)
+    await this.#describe(sql)
     const statement = await this.#prepare(sql)
     if (statement === undefined || request.kind === "explain" || !statement.reader)
       return execute(this.#database, request)
@@ -195,6 +199,78 @@ export class Session {
     return builder.finish(more)
   }
 
+  // ---- the tables that a catalog is read by
+
+  async #describe(sql: string): Promise<void> {
+    const { inventory, textsAreParsed } = this.#book
+    if (sql.includes(objectsTable))
+      this.#replace(
+        objectsTable,
+        [
+          columnOf("kind", "TEXT"),
+          columnOf("name", "TEXT"),
+          columnOf("range", "TEXT"),
+          columnOf("hidden", "INTEGER")
+        ],
+        namedTables(inventory).map(({ hidden, kind, name, range }) => [
+          textsAreParsed ? "table" : kind,
+          name,
+          range,
+          hidden ? 1n : 0n
+        ])
+      )
+    if (!sql.includes(columnsTable)) return
+    const names = [...tokens(sql)].flatMap(({ kind, text }) => (kind === "string" ? [literalText(text)] : []))
+    const rows: Array<ReadonlyArray<Stored>> = []
+    for (const name of new Set(names)) {
+      const resolution = resolve(inventory, name)
+      if (resolution.kind !== "target") continue
+      const grid = await this.#gridOf(name, resolution.target, names.length === 1)
+      const header = grid.headerRow === null ? null : BigInt(grid.headerRow)
+      for (const [index, column] of grid.columns.entries())
+        rows.push([
+          name,
+          BigInt(index),
+          column.name,
+          column.type,
+          column.letters,
+          header,
+          BigInt(grid.rowCount)
+        ])
+    }
+    this.#replace(
+      columnsTable,
+      [
+        columnOf("object", "TEXT"),
+        columnOf("position", "INTEGER"),
+        columnOf("name", "TEXT"),
+        columnOf("type", "TEXT"),
+        columnOf("letter", "TEXT"),
+        columnOf("header_row", "INTEGER"),
+        columnOf("rows", "INTEGER")
+      ],
+      rows
+    )
+  }
+
+  /** One that is asked for alone is likely to be queried next, and is kept. */
+  async #gridOf(name: string, target: Target, keep: boolean): Promise<Grid> {
+    const loaded = () => {
+      const found = this.#loaded.get(sqliteFold(name))
+      return found?.name === name ? found.grid : undefined
+    }
+    if (keep && loaded() === undefined) await this.#provide(name)
+    return loaded() ?? (isWholeSheet(target) ? this.#factsOf(target.sheet) : this.#factsOfTarget(target))
+  }
+
+  #replace(name: string, columns: Grid["columns"], rows: ReadonlyArray<ReadonlyArray<Stored>>) {
+    if (!this.#loaded.has(name)) return this.#fill(name, columns, rows)
+    this.#database.exec(`DELETE FROM "${name}"`)
+    const places = columns.map(() => "?").join()
+    const insert = this.#database.prepare(`INSERT INTO "${name}" VALUES (${places})`)
+    for (const row of rows) insert.run(...row)
+  }
+
   // ---- the tables that describe the workbook
 
   async #loadCatalog(name: string, table: CatalogTable): Promise<void> {
@@ -270,17 +346,19 @@ export class Session {
     if (known !== undefined) return known
     const resolution = resolve({ sheets: [sheet], tables: [], names: [] }, sheet.name)
     if (resolution.kind !== "target") throw new Error("A sheet is no table.")
-    const read = async (left?: number): Promise<Grid> => {
-      try {
-        return await this.#readGrid(resolution.target, ignoreRows, left)
-      } catch (error) {
-        if (!(error instanceof StartsFurtherLeft)) throw error
-        return read(error.left)
-      }
-    }
-    const grid = await read()
+    const grid = await this.#factsOfTarget(resolution.target)
     this.#facts.set(sheet.name, grid)
     return grid
+  }
+
+  /** What a table would be, without its rows. */
+  async #factsOfTarget(target: Target, left?: number): Promise<Grid> {
+    try {
+      return await this.#readGrid(target, ignoreRows, left)
+    } catch (error) {
+      if (!(error instanceof StartsFurtherLeft)) throw error
+      return this.#factsOfTarget(target, error.left)
+    }
   }
 
   async #loadFormulas(name: string): Promise<void> {
@@ -331,7 +409,7 @@ export class Session {
     if (!/pragma/i.test(sql)) return
     for (const { kind, text } of tokens(sql)) {
       if (kind !== "word" && kind !== "quoted" && kind !== "string") continue
-      const name = kind === "string" ? text.slice(1, -1).replaceAll("''", "'") : text
+      const name = kind === "string" ? literalText(text) : text
       if (this.#loaded.has(sqliteFold(name))) continue
       const resolution = resolve(this.#book.inventory, name)
       if (resolution.kind === "target" || resolution.kind === "catalog") await this.#load(name, resolution)
