@@ -53,6 +53,9 @@ export const maxLimit = 10_000
 /** Comments stand beside names only while the whole stays within this many bytes. */
 const namesWithComments = 32_000
 
+/** So many names can be told in a hint. */
+const fewNames = 15
+
 /** Names among which the closest is looked for. */
 const closestAmong = 5000
 
@@ -97,7 +100,9 @@ const nothingHas = (name: string, all: ReadonlyArray<ObjectFact>): string => {
     ? `Closest names: ${near.join(", ")}.`
     : all.length === 0
       ? "This source has no tables or views that can be read here."
-      : "Call schema without name to see all names."
+      : all.length <= fewNames
+        ? `The names are ${all.map((fact) => fact.name).join(", ")}.`
+        : "Call schema without name to see all names."
 }
 
 const bytesOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value)) + 1
