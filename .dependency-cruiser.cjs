@@ -2,7 +2,7 @@
 
 const engine = "^src/Adapter/(Sqlite|Postgres|SqlServer|Excel)(/|\\.ts$)"
 const port = "^src/(Adapter|QueryError|QueryResult|Rows)\\.ts$"
-const middle = "^src/(Policy|Catalog|Sources|CallLog|Settings)(/|\\.ts$)"
+const middle = "^src/(Policy|Catalog|Hint|Sources|CallLog|Settings)(/|\\.ts$)"
 const tools = "^src/(Tool|Tools)(/|\\.ts$)"
 const server = "^src/McpServer(/|\\.ts$)"
 const top = "^src/(Cli/|main\\.ts$)"

@@ -54,7 +54,7 @@ export const maxLimit = 10_000
 const namesWithComments = 32_000
 
 /** So many names can be told in a hint. */
-const fewNames = 15
+const few = 15
 
 /** Names among which the closest is looked for. */
 const closestAmong = 5000
@@ -94,15 +94,17 @@ export const closestNames = (name: string, facts: ReadonlyArray<ObjectFact>): Re
   return [...new Set(near)].slice(0, 3)
 }
 
+/** All names where they are few, else how to see them. */
+export const fewNames = (all: ReadonlyArray<ObjectFact>): string =>
+  all.length === 0
+    ? "This source has no tables or views that can be read here."
+    : all.length <= few
+      ? `The names are ${all.map(({ name }) => name).join(", ")}.`
+      : "Call schema without name to see all names."
+
 const nothingHas = (name: string, all: ReadonlyArray<ObjectFact>): string => {
   const near = closestNames(name.replaceAll("*", ""), all)
-  return near.length > 0
-    ? `Closest names: ${near.join(", ")}.`
-    : all.length === 0
-      ? "This source has no tables or views that can be read here."
-      : all.length <= fewNames
-        ? `The names are ${all.map((fact) => fact.name).join(", ")}.`
-        : "Call schema without name to see all names."
+  return near.length > 0 ? `Closest names: ${near.join(", ")}.` : fewNames(all)
 }
 
 const bytesOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value)) + 1

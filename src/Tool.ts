@@ -145,10 +145,16 @@ export const placeholder: Record<Engine, string> = {
   mssql: "@p1"
 }
 
+/** The list of tools is read in every session; a source's whole description stands in the answer of `schema`. */
+const mostOfDescription = 150
+
+const clipped = (text: string) =>
+  text.length > mostOfDescription ? `${text.slice(0, mostOfDescription)}…` : text
+
 /** What the model is told of the sources in a tool's description. */
 export const sourcesSentence = (sources: SourcesService): string => {
   const told = sources.all.map(({ description, engine, id }) =>
-    description === undefined ? `${id} (${engine})` : `${id} (${engine}: ${description})`
+    description === undefined ? `${id} (${engine})` : `${id} (${engine}: ${clipped(description)})`
   )
   return `${told.length > 1 ? "Sources" : "Source"}: ${told.join(", ")}.`
 }

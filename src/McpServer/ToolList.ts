@@ -11,14 +11,18 @@ const annotations = {
 
 type Json = Record<string, unknown>
 
+/** Keywords that say the same as the description beside them, which is there for error messages. */
+const spoken = ["enum", "minimum", "minLength"]
+
 /** Words that say nothing beyond the keyword beside them, or that only a top-level schema may have. */
-const isNoise = (key: string, value: unknown) =>
+const isNoise = (key: string, value: unknown, beside: object) =>
   key === "$schema" ||
   key === "$id" ||
   key === "title" ||
+  (key === "required" && Array.isArray(value) && value.length === 0) ||
   (key === "description" &&
     typeof value === "string" &&
-    /^(a|an) (string|number|boolean|non empty)/i.test(value))
+    (/^(a|an) (string|number|boolean|non empty)/i.test(value) || spoken.some((word) => word in beside)))
 
 const strip = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(strip)
@@ -27,10 +31,10 @@ const strip = (value: unknown): unknown => {
     Object.entries(value).flatMap(([key, item]) => {
       // Under `properties` a key is a name of the data.
       if (key === "properties" && typeof item === "object" && item !== null)
-        return [
-          [key, Object.fromEntries(Object.entries(item).map(([name, schema]) => [name, strip(schema)]))]
-        ]
-      return isNoise(key, item) ? [] : [[key, strip(item)]]
+        return Object.keys(item).length === 0
+          ? []
+          : [[key, Object.fromEntries(Object.entries(item).map(([name, schema]) => [name, strip(schema)]))]]
+      return isNoise(key, item, value) ? [] : [[key, strip(item)]]
     })
   )
 }

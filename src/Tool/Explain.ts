@@ -1,6 +1,7 @@
 /** The tool `explain`: how the engine would run a statement, which is never executed. */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import type { Hints } from "../Hint.js"
 import * as Policy from "../Policy.js"
 import type { SourcesService } from "../Sources.js"
 import { decodeArguments, paramsField, sourceField, sourceOf, sqlField, type Tool } from "../Tool.js"
@@ -8,7 +9,7 @@ import { decodeArguments, paramsField, sourceField, sourceOf, sqlField, type Too
 /** The engine's plan, a node a line, children indented. */
 export const PlanResult = Schema.Struct({ plan: Schema.Array(Schema.String) })
 
-export const make = (sources: SourcesService): Tool => {
+export const make = (sources: SourcesService, hints: Hints): Tool => {
   const input = Schema.Struct({ sql: sqlField, ...sourceField(sources), params: paramsField })
   const decode = decodeArguments(input)
   return {
@@ -25,9 +26,11 @@ export const make = (sources: SourcesService): Tool => {
         const source = sourceOf(sources, args.source)
         const { limits } = source
         const query = yield* Policy.admit(source.engine, { sql: args.sql, params: args.params ?? [] })
-        const plan = yield* source.run(limits.timeoutMs, (adapter, remainingMs) =>
-          adapter.explain(query, { ...limits, format: "columnar", timeoutMs: remainingMs })
-        )
+        const plan = yield* source
+          .run(limits.timeoutMs, (adapter, remainingMs) =>
+            adapter.explain(query, { ...limits, format: "columnar", timeoutMs: remainingMs })
+          )
+          .pipe(hints.onFailure(source, args.sql))
         return { value: { plan } }
       })
   }

@@ -3,6 +3,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { Engine } from "../Adapter.js"
+import { type Hints, truncationNotes } from "../Hint.js"
 import * as Policy from "../Policy.js"
 import { QueryResult } from "../QueryResult.js"
 import type { Format, RowSet } from "../Rows.js"
@@ -37,7 +38,12 @@ const argumentsOf = (sources: SourcesService) =>
 const toRecord = (columns: ReadonlyArray<string>, row: ReadonlyArray<unknown>): Record<string, unknown> =>
   Object.fromEntries(columns.map((column, index) => [column, row[index]]))
 
-const toResult = (rowSet: RowSet, format: Format, durationMs: number): QueryResult => ({
+const toResult = (
+  rowSet: RowSet,
+  notes: ReadonlyArray<string>,
+  format: Format,
+  durationMs: number
+): QueryResult => ({
   columns: rowSet.columns,
   columnTypes: rowSet.columnTypes,
   rows: format === "columnar" ? rowSet.rows : rowSet.rows.map((row) => toRecord(rowSet.columns, row)),
@@ -46,7 +52,7 @@ const toResult = (rowSet: RowSet, format: Format, durationMs: number): QueryResu
   truncated: rowSet.truncatedBy !== null,
   ...(rowSet.truncatedBy === null ? {} : { truncatedBy: rowSet.truncatedBy }),
   ...(rowSet.truncatedCells.length === 0 ? {} : { truncatedCells: rowSet.truncatedCells }),
-  ...(rowSet.notes.length === 0 ? {} : { notes: rowSet.notes })
+  ...(notes.length === 0 ? {} : { notes })
 })
 
 const dialects: Record<Engine, string> = {
@@ -57,7 +63,7 @@ const dialects: Record<Engine, string> = {
   mssql: "T-SQL"
 }
 
-export const make = (sources: SourcesService): Tool => {
+export const make = (sources: SourcesService, hints: Hints): Tool => {
   const input = argumentsOf(sources)
   const decode = decodeArguments(input)
   const engines = [...new Set(sources.all.map(({ engine }) => engine))]
@@ -83,17 +89,20 @@ export const make = (sources: SourcesService): Tool => {
         const from = yield* Clock.currentTimeNanos
         const query = yield* Policy.admit(source.engine, { sql: args.sql, params: args.params ?? [] })
         const format = args.format ?? "records"
-        const rowSet = yield* source.run(args.timeoutMs ?? limits.timeoutMs, (adapter, remainingMs) =>
-          adapter.query(query, {
-            maxRows: args.maxRows ?? limits.maxRows,
-            maxBytes: limits.maxBytes,
-            maxCellBytes: limits.maxCellBytes,
-            format,
-            timeoutMs: remainingMs
-          })
-        )
+        const rowSet = yield* source
+          .run(args.timeoutMs ?? limits.timeoutMs, (adapter, remainingMs) =>
+            adapter.query(query, {
+              maxRows: args.maxRows ?? limits.maxRows,
+              maxBytes: limits.maxBytes,
+              maxCellBytes: limits.maxCellBytes,
+              format,
+              timeoutMs: remainingMs
+            })
+          )
+          .pipe(hints.onFailure(source, args.sql))
         const elapsed = Number((yield* Clock.currentTimeNanos) - from) / 1e6
-        const value = toResult(rowSet, format, elapsed)
+        const notes = [...rowSet.notes, ...truncationNotes(rowSet, source.engine)]
+        const value = toResult(rowSet, notes, format, elapsed)
         return { value, facts: { rowCount: value.rowCount, truncated: value.truncated } }
       })
   }

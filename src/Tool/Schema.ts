@@ -33,7 +33,9 @@ const Output = Schema.Struct({
 const argumentsOf = (sources: SourcesService) =>
   Schema.Struct({
     ...optionalSourceField(sources),
-    name: optional(Schema.String),
+    name: optional(
+      Schema.String.annotations({ description: 'an exact name, or a pattern such as "order*"' })
+    ),
     detail: optional(Schema.Literal("names", "columns", "full")),
     limit: numberField(maxLimit)
   })
@@ -57,9 +59,9 @@ export const make = (sources: SourcesService): Tool => {
     name: "schema",
     title: "Look at the schema",
     description:
-      `Says what there is to query. Without name: ${several ? "(and source: the sources) " : ""}all names by kind, as SQL writes them. ` +
-      'name: an exact name (answers its columns, keys, checks) or a pattern such as "order*". ' +
-      "detail: names, columns, or full (also indexes, referencing tables, definition).",
+      `Says what can be queried. Without name: all names by kind${several ? " (without source: the sources)" : ""}. ` +
+      "With an exact name: its columns, keys, checks and rows; several at once with detail columns and a pattern. " +
+      "detail full adds indexes, referencing tables and the definition. Names come as SQL must write them.",
     input,
     output: Output,
     run: (raw) =>

@@ -26,7 +26,7 @@ export type FileKind = "workbook" | "text file"
 export const toFailure =
   (kind: FileKind) =>
   (refusal: Refusal): AdapterFailure => {
-    const { candidates, code, message } = refusal
+    const { code, message } = refusal
     if (isProblem(code))
       return new ConnectionFailed({
         reason: "file_unreadable",
@@ -50,25 +50,8 @@ export const toFailure =
         engine: { code },
         cause: refusal
       })
-    const failure = Sqlite.toFailure(refusal, {
+    return Sqlite.toFailure(refusal, {
       what: kind,
       advice: "Check that the source names the right file."
     })
-    if (failure._tag !== "QueryFailed" || failure.reason !== "unknown_table") return failure
-    return new QueryFailed({
-      reason: failure.reason,
-      message: failure.message,
-      hint: hintOf(candidates ?? []),
-      ...(failure.engine === undefined ? {} : { engine: failure.engine }),
-      cause: refusal
-    })
   }
-
-const hintOf = (candidates: ReadonlyArray<string>): string => {
-  const listed = candidates.map((name) =>
-    /[[\]]/.test(name) ? `"${name.replaceAll('"', '""')}"` : `[${name}]`
-  )
-  return listed.length === 0
-    ? "Call schema, or select name from xl_sheets, to see what there is."
-    : `Closest names: ${listed.join(", ")}. Call schema, or select name from xl_sheets, to see what there is.`
-}

@@ -1,5 +1,4 @@
 /** What a table name in a statement means in a workbook. Pure. */
-import { closest } from "../../Closest.js"
 import { lastColumn, lastRow, parseRange, type Range, rangeText } from "./Reference.js"
 import type { DefinedName, Sheet, Table } from "./WorkbookPart.js"
 
@@ -162,14 +161,6 @@ export const resolve = (inventory: Inventory, name: string): Resolution =>
   byName(inventory, name, true) ??
   byName(inventory, name, false) ??
   bySheetPart(inventory, name) ?? { kind: "unknown" }
-
-/** Names that a caller may have meant, the closest first. */
-export const closeNames = ({ names, sheets, tables }: Inventory, name: string): ReadonlyArray<string> => {
-  const known = new Set([...sheets, ...tables, ...names].map((each) => each.name))
-  for (const each of known) if (each.startsWith("_xlnm")) known.delete(each)
-  const near = closest(name.replace(/[!$][^!$]*$/, ""), known)
-  return near.length > 0 ? near : [...sheets].slice(0, 5).map((each) => each.name)
-}
 
 /** A name that rows can be read from. */
 export interface NamedTable {

@@ -11,7 +11,7 @@ import type { Book } from "./Book.js"
 import { columnsTable, objectsTable } from "./Describe.js"
 import { moveFormula } from "./Formula.js"
 import { type Grid, GridBuilder, type GridSink, maxColumns, StartsFurtherLeft } from "./Grid.js"
-import { type CatalogTable, closeNames, namedTables, type Resolution, resolve, type Target } from "./Names.js"
+import { type CatalogTable, namedTables, type Resolution, resolve, type Target } from "./Names.js"
 import { addressOf, lastColumn, lastRow, rangeText } from "./Reference.js"
 import { type Reads, readsOf } from "./Statement.js"
 import { TableStore } from "./TableStore.js"
@@ -144,8 +144,7 @@ export class Session {
       throw new Refused({
         stage: "prepare",
         code: "SQLITE_ERROR",
-        message: `no such table: ${missing}`,
-        candidates: closeNames(inventory, name)
+        message: `no such table: ${missing}`
       })
     try {
       await this.#load(name, resolution)

@@ -196,17 +196,6 @@ const routines: ReadonlyArray<readonly [code: RegExp, routine: RegExp, QueryReas
   [/^XX000$/, /^(MemoryContext|Alloc|palloc|repalloc|enlargeStringInfo)/, "resource_limit"]
 ]
 
-const hints: Partial<Record<QueryReason, string>> = {
-  unknown_table: "Call schema to see the tables and views.",
-  unknown_column: "Call schema with the table's name to see its columns.",
-  ambiguous_name: "Write the table's name or alias in front of the column.",
-  permission_denied: "The login of this source lacks that right; ask for another source or for the right.",
-  parameters: "Give one value in params for each of $1, $2, …; a cast such as $1::integer says what it is.",
-  timeout: "Make the statement do less, or raise timeoutMs within the source's limit.",
-  lock_timeout: "Another session holds a lock; try again later.",
-  resource_limit: "Ask for less at once."
-}
-
 export const reasonOf = ({ code = "", routine = "" }: EngineError): QueryReason => {
   // Raised by user code, whatever SQLSTATE it chose.
   if (routine === "exec_stmt_raise") return "engine_error"
@@ -283,11 +272,8 @@ export const refused = (
   // The engine says the same when somebody else cancels the statement.
   const cancelled = code === "57014" && !timedOut
   const reason = cancelled ? "engine_error" : reasonOf(engine)
-  const hint = [
-    ...(engine.hint === undefined ? [] : [publicText(engine.hint, said, confidential)]),
-    ...(hints[reason] === undefined ? [] : [hints[reason]])
-  ].join(" ")
-  return new QueryFailed({ ...details, reason, ...(hint === "" ? {} : { hint }) })
+  const hint = engine.hint === undefined ? undefined : publicText(engine.hint, said, confidential)
+  return new QueryFailed({ ...details, reason, ...(hint === undefined ? {} : { hint }) })
 }
 
 /** A value or row that is larger than what is read from the engine. */

@@ -215,25 +215,11 @@ const ownWords: Readonly<Record<number, string>> = {
   916: "The login may not use that database."
 }
 
-const hintOf = (reason: QueryReason, number: number): string | undefined => {
-  switch (reason) {
-    case "unknown_table":
-    case "unknown_column":
-      return "Call schema to see the tables and their columns."
-    case "parameters":
-      return "Write @p1, @p2, … and give one value for each in `params`."
-    case "lock_timeout":
-      return "Another session holds a lock; send the statement again."
-    case "permission_denied":
-      return number === 262
-        ? "The login needs GRANT SHOWPLAN for plans."
-        : "The login lacks a right; choose other objects, or ask for a GRANT."
-    case "resource_limit":
-      return number === 530 ? "Add OPTION (MAXRECURSION n), n up to 32767, or 0 for no limit." : undefined
-    default:
-      return undefined
-  }
-}
+/** What this engine's own ways ask for; what holds on any engine is said above the adapters. */
+const numberHints: ReadonlyMap<number, string> = new Map([
+  [262, "The login needs GRANT SHOWPLAN for plans."],
+  [530, "Add OPTION (MAXRECURSION n), n up to 32767, or 0 for no limit."]
+])
 
 const queryFailure = (said: EngineError, cause: unknown): QueryFailed | QueryRejected => {
   const engine = {
@@ -243,7 +229,7 @@ const queryFailure = (said: EngineError, cause: unknown): QueryFailed | QueryRej
   const message = (ownWords[said.number] ?? said.message.trim()) || `The engine gave error ${said.number}.`
   if (refusesToWrite(said)) return new QueryRejected({ reason: "read_only", message, engine, cause })
   const reason = reasonOf(said) ?? "engine_error"
-  const hint = hintOf(reason, said.number)
+  const hint = numberHints.get(said.number)
   return new QueryFailed({ reason, message, ...(hint === undefined ? {} : { hint }), engine, cause })
 }
 

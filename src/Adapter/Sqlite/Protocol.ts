@@ -21,8 +21,6 @@ export interface Refusal {
   readonly message: string
   /** Character offset in the statement, from 0. */
   readonly offset?: number
-  /** Names close to the one that does not exist. */
-  readonly candidates?: ReadonlyArray<string>
 }
 
 export type Reply =
