@@ -43,6 +43,13 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 
 const invalidParams = (message: string) => new McpError(ErrorCode.InvalidParams, message)
 
+/** The protocol's code for a resource that is not there. */
+const resourceNotFound = -32002
+
+const resourceError = (code: number, message: string, data?: unknown) => new McpError(code, message, data)
+
+const loadResources = () => import("./McpServer/Resources.js")
+
 /** The source that a call concerns, as far as raw arguments tell. */
 const sourceIdOf = (sources: SourcesService, args: unknown): string | undefined => {
   const named = isObject(args) ? args["source"] : undefined
@@ -66,7 +73,7 @@ export const make = (options: McpServerOptions): Effect.Effect<McpServer, never,
 
     const awaitReader = Effect.async<void>((resume) => stdio.onReader(() => resume(Effect.void)))
 
-    /** A call from its raw arguments to its result; none when it was cancelled. */
+    /** A call from its raw arguments to its response; none when it was cancelled. */
     const call = (tool: Tool, args: unknown, requestId: string | number) =>
       Effect.uninterruptibleMask((restore) =>
         Effect.gen(function* () {
@@ -108,8 +115,15 @@ export const make = (options: McpServerOptions): Effect.Effect<McpServer, never,
             attempts: Math.max(1, yield* Ref.get(attempts)),
             ...outcomeOf(response, exit._tag === "Success" ? exit.value : undefined)
           })
-          return Option.map(response, ({ result }) => result)
+          return response
         })
+      )
+
+    const answer = async (tool: Tool, args: unknown, requestId: string | number, signal: AbortSignal) =>
+      // The SDK leaves a cancelled request unanswered, whatever becomes of this.
+      Option.getOrThrowWith(
+        await Runtime.runPromise(runtime)(call(tool, args, requestId), { signal }),
+        () => new McpError(ErrorCode.ConnectionClosed, "Cancelled.")
       )
 
     const listTools = async () => {
@@ -127,18 +141,40 @@ export const make = (options: McpServerOptions): Effect.Effect<McpServer, never,
         )
       if (args !== undefined && !isObject(args))
         throw invalidParams("The tool's arguments must be an object.")
-      const result = await Runtime.runPromise(runtime)(call(tool, args, requestId), { signal })
-      // The SDK leaves a cancelled request unanswered, whatever becomes of this.
-      return Option.getOrThrowWith(result, () => new McpError(ErrorCode.ConnectionClosed, "Cancelled."))
+      return (await answer(tool, args, requestId, signal)).result
     }
 
-    const server = new Server({ name: "mcp-query", version }, { capabilities: { tools: {} } })
+    const readResource = async (params: unknown, requestId: string | number, signal: AbortSignal) => {
+      const Resources = await loadResources()
+      const { uri } = isObject(params) ? params : {}
+      if (typeof uri !== "string") throw invalidParams("The resource's uri must be a string.")
+      const args = Resources.argumentsOf(sources, uri)
+      const tool = tools.find(({ name }) => name === "schema")
+      if (args === undefined || tool === undefined)
+        throw resourceError(resourceNotFound, "There is no such resource.")
+      const { error, result } = await answer(tool, args, requestId, signal)
+      if (error !== undefined)
+        throw resourceError(
+          error.reason === "unknown_table" ? resourceNotFound : ErrorCode.InternalError,
+          error.message,
+          error
+        )
+      return Resources.contents(uri, result.content[0].text)
+    }
+
+    const server = new Server({ name: "mcp-query", version }, { capabilities: { tools: {}, resources: {} } })
     server.fallbackRequestHandler = async (request, { requestId, signal }) => {
       switch (request.method) {
         case "tools/list":
           return listTools()
         case "tools/call":
           return callTool(request.params, stdio.clientId(requestId), signal)
+        case "resources/list":
+          return (await loadResources()).list(sources)
+        case "resources/templates/list":
+          return (await loadResources()).templates(sources)
+        case "resources/read":
+          return readResource(request.params, stdio.clientId(requestId), signal)
         default:
           throw new McpError(ErrorCode.MethodNotFound, "Method not found.")
       }

@@ -28,8 +28,18 @@ export interface Failure {
   readonly cause?: unknown
 }
 
+/** What a caller learns of a failure. */
+export interface PublicError {
+  readonly category: Category
+  readonly reason: string
+  readonly message: string
+  readonly [key: string]: unknown
+}
+
 export interface Response {
   readonly result: CallResult
+  /** The same as in the result of a call that failed. */
+  readonly error?: PublicError
   readonly failure?: Failure
 }
 
@@ -55,15 +65,15 @@ export const categoryOf = (error: QueryError): Category => {
   }
 }
 
-const errorResult = (error: object): CallResult => ({
-  isError: true,
-  content: [{ type: "text", text: JSON.stringify({ error }) }]
+const failed = (error: PublicError): Pick<Response, "result" | "error"> => ({
+  result: { isError: true, content: [{ type: "text", text: JSON.stringify({ error }) }] },
+  error
 })
 
 const ofError = (error: QueryError, { correlationId, redact, source }: ResponseOptions): Response => {
   const category = categoryOf(error)
   return {
-    result: errorResult({
+    ...failed({
       category,
       reason: error.reason,
       message: redact(error.message),
@@ -84,7 +94,7 @@ const ofError = (error: QueryError, { correlationId, redact, source }: ResponseO
 
 /** A defect says nothing but where to look. */
 const ofDefect = (defect: unknown, { correlationId, source }: ResponseOptions): Response => ({
-  result: errorResult({
+  ...failed({
     category: "internal_error",
     reason: "unexpected",
     message:
