@@ -151,7 +151,11 @@ const ofUnion = (
   path: ReadonlyArray<PropertyKey>,
   known: ReadonlyArray<string>
 ): ReadonlyArray<SchemaIssue> => {
-  const inner = [issue.issues].flat().map((member) => walk(member, path, known))
+  // A literal that the value does not equal says nothing of which one was meant.
+  const inner = [issue.issues]
+    .flat()
+    .filter((member) => member._tag !== "Type")
+    .map((member) => walk(member, path, known))
   const [meant] = inner
     .filter((facts) => facts.some((fact) => fact.path.length > path.length || fact.kind === "refinement"))
     .sort((a, b) => a.length - b.length)
