@@ -3,7 +3,7 @@ import { accessSync, closeSync, constants, openSync, readFileSync, readSync, sta
 import { dirname } from "node:path"
 import Database from "better-sqlite3"
 import { serve } from "./ChildHost.js"
-import { execute, Refused } from "./Execute.js"
+import { execute, lockWaitMs, Refused } from "./Execute.js"
 
 export interface SqliteSetup {
   readonly file: string
@@ -88,14 +88,14 @@ const isWal = (file: string) => {
   return header[18] === 2 || header[19] === 2
 }
 
-const open = (setup: SqliteSetup, identity: string): Opened => {
+const open = (setup: SqliteSetup, identity: string, lockWait: number): Opened => {
   const { file } = setup
   try {
     const snapshot =
       !folderIsWritable(file) && sizeOf(file) >= 100 && isWal(file) && sizeOf(`${file}-shm`) === 0
     const database = snapshot
       ? openSnapshot(file)
-      : new Database(file, { readonly: true, fileMustExist: true })
+      : new Database(file, { readonly: true, fileMustExist: true, timeout: lockWait })
     const held = snapshot ? sizeOf(file) : 0
     database.pragma(`hard_heap_limit = ${setup.heapLimitBytes + held}`)
     // The first look at it makes the temporary schema; no call shall find another one than the call before.
@@ -109,7 +109,7 @@ const open = (setup: SqliteSetup, identity: string): Opened => {
 
 serve<SqliteSetup>((setup) => {
   let opened: Opened | undefined
-  const current = (): Database.Database => {
+  const current = (lockWait: number): Database.Database => {
     const stat = look(setup.file)
     // Another file under the same name is another database; in a snapshot every change is one.
     const identity = opened?.database.memory
@@ -120,10 +120,10 @@ serve<SqliteSetup>((setup) => {
       opened = undefined
     }
     if (opened === undefined) {
-      opened = open(setup, identity)
+      opened = open(setup, identity, lockWait)
       if (opened.database.memory) opened = { ...opened, identity: `${stat.ino}:${stat.mtimeNs}:${stat.size}` }
     }
     return opened.database
   }
-  return (request) => ({ id: request.id, ok: true, rows: execute(current(), request) })
+  return (request) => ({ id: request.id, ok: true, rows: execute(current(lockWaitMs(request)), request) })
 })

@@ -23,8 +23,8 @@ const catalogLimits: CallLimits = {
   format: "columnar"
 }
 
-/** Longest wait for another process' lock; a shorter call waits for most of its own time. */
-const lockTimeoutMs = (timeoutMs: number) => Math.min(5000, timeoutMs * 0.8)
+/** A call waits for another process' lock for most of its own time, which has begun to pass before a child is free. */
+const lockDeadline = (timeoutMs: number) => Date.now() + timeoutMs * 0.8
 
 /** The plan's nodes (id, parent, unused, detail) as indented lines. */
 const planLines = ({ rows }: RowSet): ReadonlyArray<string> => {
@@ -43,7 +43,7 @@ export const make = ({ describe, engine, pool, toFailure }: ChildAdapterOptions)
     limits: CallLimits
   ): Effect.Effect<RowSet, AdapterFailure> =>
     Effect.flatMap(
-      pool.run({ kind, sql, params, limits, lockTimeoutMs: lockTimeoutMs(limits.timeoutMs) }),
+      pool.run({ kind, sql, params, limits, lockDeadline: lockDeadline(limits.timeoutMs) }),
       (reply) => (reply.ok ? Effect.succeed(reply.rows) : Effect.fail(toFailure(reply.refusal)))
     )
 

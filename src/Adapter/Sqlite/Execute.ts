@@ -17,14 +17,17 @@ export class Refused extends Error {
   }
 }
 
-/** Lets the engine wait for another process' lock until `deadline`, and no longer. */
-const waitUntil = (database: Database.Database, deadline: number) =>
-  database.pragma(`busy_timeout = ${Math.max(0, Math.ceil(deadline - performance.now()))}`)
+/** Longest wait for another process' lock, however long a call may take. */
+const longestWaitMs = 5000
+
+/** How long the engine may wait for a lock from now on. */
+export const lockWaitMs = ({ lockDeadline }: StatementRequest): number =>
+  Math.max(0, Math.min(longestWaitMs, Math.ceil(lockDeadline - Date.now())))
 
 const prepare = (
   database: Database.Database,
   sql: string,
-  deadline: number
+  waitedEnoughAt: number
 ): Database.Statement<Array<unknown>, unknown> => {
   // SQLite reads a statement up to its first NUL; what follows would be dropped without a word.
   if (sql.includes("\u0000"))
@@ -37,7 +40,7 @@ const prepare = (
   }
   // While another process holds the file, SQLite judges names by the schema it read before: wait, and ask again.
   try {
-    waitUntil(database, deadline)
+    database.pragma(`busy_timeout = ${Math.max(0, Math.ceil(waitedEnoughAt - performance.now()))}`)
     database.pragma("schema_version")
   } catch (error) {
     throw new Refused(describe("run", error))
@@ -92,15 +95,18 @@ export const execute = (
   request: StatementRequest,
   hooks: Hooks = {}
 ): RowSet => {
-  const deadline = performance.now() + request.lockTimeoutMs
-  waitUntil(database, deadline)
-  const checked = prepare(database, request.sql, deadline)
+  const wait = lockWaitMs(request)
+  const waitedEnoughAt = performance.now() + wait
+  database.pragma(`busy_timeout = ${wait}`)
+  const checked = prepare(database, request.sql, waitedEnoughAt)
   if (!checked.readonly)
     throw new Refused({ stage: "prepare", code: "WRITES", message: "The statement would write." })
   if (!checked.reader)
     throw new Refused({ stage: "prepare", code: "NO_ROWS", message: "The statement returns no rows." })
   const statement =
-    request.kind === "explain" ? prepare(database, `EXPLAIN QUERY PLAN ${request.sql}`, deadline) : checked
+    request.kind === "explain"
+      ? prepare(database, `EXPLAIN QUERY PLAN ${request.sql}`, waitedEnoughAt)
+      : checked
   const values = bindings(request)
   const columns = hooks.columns?.(columnsOf(statement)) ?? columnsOf(statement)
   const builder = new RowBuilder(columns, request.limits)

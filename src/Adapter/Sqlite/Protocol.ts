@@ -9,8 +9,8 @@ export interface StatementRequest {
   readonly sql: string
   readonly params: ReadonlyArray<Parameter>
   readonly limits: RowLimits
-  /** How long the engine may wait for a lock, in milliseconds. */
-  readonly lockTimeoutMs: number
+  /** Until when the engine may wait for a lock, in milliseconds since 1970. */
+  readonly lockDeadline: number
 }
 
 /** The driver's error in plain form, and where it was met. */
