@@ -122,9 +122,17 @@ const exchange = (child: ChildProcess, request: StatementRequest) =>
 
 export const make = (options: ChildPoolOptions): Effect.Effect<ChildPool, never, Scope> =>
   Effect.gen(function* () {
+    // What ended one child may be ending its siblings, which still look alive: after a loss, only new ones are used.
+    let losses = 0
+    const lossesAtBirth = new WeakMap<ChildProcess, number>()
+    const isFit = (child: ChildProcess) => isAlive(child) && lossesAtBirth.get(child) === losses
     const pool = yield* Pool.makeWithTTL({
       acquire: Effect.acquireRelease(
-        Effect.sync(() => spawn(options)),
+        Effect.sync(() => {
+          const child = spawn(options)
+          lossesAtBirth.set(child, losses)
+          return child
+        }),
         stop
       ),
       min: options.spare ? 2 : 1,
@@ -132,21 +140,24 @@ export const make = (options: ChildPoolOptions): Effect.Effect<ChildPool, never,
       timeToLive: "1 minute"
     })
     let lastId = 0
-    /** Undefined: the child had ended while it waited for work. */
+    /** Undefined: the child was not fit for work. */
     const attempt = (
       request: Omit<StatementRequest, "id">
     ): Effect.Effect<Reply | undefined, ConnectionFailed | QueryFailed> =>
       Effect.scoped(
         Effect.gen(function* () {
           const child = yield* pool.get
-          if (!isAlive(child)) return yield* Effect.as(pool.invalidate(child), undefined)
+          if (!isFit(child)) return yield* Effect.as(pool.invalidate(child), undefined)
           const id = ++lastId
-          return yield* Effect.onExit(exchange(child, { ...request, id }), (exit) =>
-            Exit.isSuccess(exit) && isAlive(child) ? Effect.void : pool.invalidate(child)
+          return yield* exchange(child, { ...request, id }).pipe(
+            Effect.tapErrorTag("ConnectionFailed", () => Effect.sync(() => losses++)),
+            Effect.onExit((exit) =>
+              Exit.isSuccess(exit) && isAlive(child) ? Effect.void : pool.invalidate(child)
+            )
           )
         })
       )
-    // Every idle child may be gone, so as many are passed over as there can be.
+    // No idle child may be fit, so as many are passed over as there can be.
     const idle = options.size + (options.spare ? 1 : 0)
     const run = (
       request: Omit<StatementRequest, "id">,
