@@ -100,7 +100,7 @@ export interface Sessions {
   readonly login: Login
 }
 
-const factsQuery = `select (select setting from pg_catalog.pg_settings where name = 'statement_timeout'), pg_catalog.pg_is_in_recovery()`
+const factsQuery = `select (select reset_val from pg_catalog.pg_settings where name = 'statement_timeout'), pg_catalog.pg_is_in_recovery()`
 
 /**
  * The settings under which values are read (see `Value.ts`). `DateStyle` is given without an order of day and month,
@@ -248,12 +248,10 @@ export const make = (config: Config): Effect.Effect<Sessions, never, Scope.Scope
             })
           ).pipe(Effect.onInterrupt(() => Effect.sync(() => arrived?.release(true))))
           const held: Held = { session, reusable: false, spoilt: false }
-          session.on("error", noop)
           yield* Effect.addFinalizer(() =>
             Effect.sync(() => {
               if (!held.reusable) session.destroy()
               session.release(!held.reusable)
-              session.off("error", noop)
             })
           )
           return held

@@ -134,6 +134,8 @@ export class Session extends pg.Client {
     super(config)
     this.target = target
     this.#counted = connection
+    // A session may end at any moment, also while it changes hands; whoever uses it next hears of it by its answer.
+    this.on("error", () => {})
   }
 
   get oversized(): boolean {
