@@ -368,6 +368,7 @@ export const make = (config: Config): Effect.Effect<Sessions, never, Scope.Scope
             }
             session.facts = facts.right
             if (fits(wanted, facts.right.standby)) return held
+            held.reusable = false
             yield* giveBack
             return null
           }

