@@ -60,7 +60,7 @@ export const execute = (wire: Wire, execution: Execution): Effect.Effect<Ending,
     request.on("columnMetadata", (columns) => {
       sets++
       if (sets === 1) sink?.columns(readColumns(Object.values(columns)))
-      else if (sink !== undefined) stopEarly()
+      else if (kind === "statement") stopEarly()
     })
     request.on("row", (cells: ReadonlyArray<Cell>) => {
       if (sets !== 1 || stopped || sink === undefined) return

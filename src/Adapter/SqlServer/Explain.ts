@@ -1,5 +1,5 @@
 /**
- * The engine's plan, by SHOWPLAN. While it is on, statements are compiled and not executed; the session is given up
+ * The engine's plan, by SHOWPLAN or what Babelfish has in its stead. While it is on, statements are compiled and not executed; the session is given up
  * afterwards, so that it can never be left on.
  */
 import * as Effect from "effect/Effect"
@@ -39,20 +39,38 @@ const batch = (wire: Wire, sql: string, maxRows: number, maxCellBytes: number) =
 const column = ({ columns }: Answer, name: string) =>
   columns.findIndex((one) => one.toLowerCase() === name.toLowerCase())
 
+/** A setting under which an engine answers with plans instead of rows, and the column that holds their text. */
+interface PlanMode {
+  readonly setting: string
+  readonly text: string
+  /** Lines about the request rather than the plan. */
+  readonly noise?: RegExp
+}
+
+const modes: ReadonlyArray<PlanMode> = [
+  { setting: "SET SHOWPLAN_ALL ON", text: "StmtText" },
+  {
+    setting: "SET BABELFISH_SHOWPLAN_ALL ON",
+    text: "QUERY PLAN",
+    noise: /^$|^Query Text:|^Babelfish T-SQL Batch/
+  }
+]
+
 /** One line an operator: its text, indented as the engine does, and what the engine expects of it. */
-const planLines = (answer: Answer): ReadonlyArray<string> => {
-  const [text, rows, cost] = ["StmtText", "EstimateRows", "TotalSubtreeCost"].map((name) =>
+const planLines = (answer: Answer, mode: PlanMode): ReadonlyArray<string> => {
+  const [text, rows, cost] = [mode.text, "EstimateRows", "TotalSubtreeCost"].map((name) =>
     column(answer, name)
   )
   const cell = (row: ReadonlyArray<unknown>, index: number | undefined) =>
     index === undefined || index < 0 ? null : row[index]
-  return answer.rows.map((row) => {
+  return answer.rows.flatMap((row) => {
     const estimates = [
       ["rows", cell(row, rows)],
       ["cost", cell(row, cost)]
     ].flatMap(([name, value]) => (value === null || value === undefined ? [] : [`${name}=${value}`]))
     const line = String(cell(row, text) ?? "").trimEnd()
-    return estimates.length === 0 ? line : `${line}  (${estimates.join(" ")})`
+    if (mode.noise?.test(line)) return []
+    return [estimates.length === 0 ? line : `${line}  (${estimates.join(" ")})`]
   })
 }
 
@@ -68,8 +86,17 @@ const declaration = (value: unknown): string => {
   return type.declaration(of)
 }
 
-/** Plan mode is proved on a statement of our own before the caller's is sent. */
+/** A mode is proved on a statement of our own before the caller's is sent. */
 const proof = "SELECT 1 AS mcp_query_executed"
+
+/** Whether the session now plans statements instead of executing them. */
+const enter = (wire: Wire, mode: PlanMode): Effect.Effect<boolean, AdapterFailure> =>
+  Effect.zipRight(execute(wire, { sql: mode.setting, kind: "batch" }), batch(wire, proof, 10, 4096)).pipe(
+    Effect.map((answer) => column(answer, mode.text) >= 0),
+    Effect.catchTag("QueryFailed", (failure) =>
+      failure.reason === "permission_denied" ? Effect.fail(failure) : Effect.succeed(false)
+    )
+  )
 
 export const explain = (
   wire: Wire,
@@ -77,13 +104,10 @@ export const explain = (
   limits: { readonly maxRows: number; readonly maxCellBytes: number }
 ): Effect.Effect<ReadonlyArray<string>, AdapterFailure> =>
   Effect.gen(function* () {
-    yield* execute(wire, { sql: "SET SHOWPLAN_ALL ON", kind: "batch" }).pipe(
-      Effect.catchTag("QueryFailed", (failure) =>
-        failure.reason === "permission_denied" ? Effect.fail(failure) : Effect.fail(unsupported)
-      )
-    )
-    const shown = yield* batch(wire, proof, 10, limits.maxCellBytes)
-    if (column(shown, "StmtText") < 0) return yield* Effect.fail(unsupported)
-    const sql = declarations(statement) + statement.sql
-    return planLines(yield* batch(wire, sql, limits.maxRows, limits.maxCellBytes))
+    for (const mode of modes) {
+      if (!(yield* enter(wire, mode))) continue
+      const sql = declarations(statement) + statement.sql
+      return planLines(yield* batch(wire, sql, limits.maxRows, limits.maxCellBytes), mode)
+    }
+    return yield* Effect.fail(unsupported)
   })

@@ -1,0 +1,274 @@
+/**
+ * The handed cases, limits and cancellation on a real engine: SQL Server, or Babelfish, whose gaps are left out by name.
+ * `MCP_QUERY_TEST_MSSQL_URL` names an administrator's login.
+ */
+import { randomBytes } from "node:crypto"
+import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Redacted from "effect/Redacted"
+import * as Schedule from "effect/Schedule"
+import * as Scope from "effect/Scope"
+import { Config, configFromUrl } from "../../src/Adapter/SqlServer/Config.js"
+import { connect } from "../../src/Adapter/SqlServer/Connect.js"
+import { execute } from "../../src/Adapter/SqlServer/Execution.js"
+import { unmappedNumber } from "../../src/Adapter/SqlServer/Failure.js"
+import type { Wire } from "../../src/Adapter/SqlServer/Wire.js"
+import { make } from "../../src/Adapter/SqlServer.js"
+import type { AdapterService, CallLimits, Parameter } from "../../src/Adapter.js"
+import * as Policy from "../../src/Policy.js"
+import type { AdapterFailure } from "../../src/QueryError.js"
+import errors from "../cases/errors.mssql.json" with { type: "json" }
+import policy from "../cases/policy.mssql.json" with { type: "json" }
+import values from "../cases/values.mssql.json" with { type: "json" }
+
+const url = process.env["MCP_QUERY_TEST_MSSQL_URL"]
+
+/** Whether the engine answers, and which it is. */
+const engine = await Effect.runPromise(
+  Effect.gen(function* () {
+    if (url === undefined || url === "") return "none" as const
+    const config = Either.getOrThrowWith(
+      configFromUrl(url),
+      (problems) => new Error(JSON.stringify(problems))
+    )
+    const found = yield* Effect.either(
+      Effect.scoped(Effect.flatMap(make(config), (adapter) => adapter.report))
+    )
+    if (Either.isLeft(found)) return "none" as const
+    return found.right.version.includes("Babelfish") ? ("babelfish" as const) : ("mssql" as const)
+  })
+)
+
+if (engine === "none")
+  process.stderr.write(
+    "SQL Server: no engine at MCP_QUERY_TEST_MSSQL_URL, its integration tests do not run " +
+      "(start one: docker compose up mssql).\n"
+  )
+
+const limits: CallLimits = {
+  maxRows: 1000,
+  maxBytes: 2 ** 22,
+  maxCellBytes: 16_384,
+  timeoutMs: 30_000,
+  format: "columnar"
+}
+
+interface Entry {
+  readonly id: string
+  readonly sql: string
+  readonly verified?: string
+  readonly setup?: ReadonlyArray<string>
+  readonly params?: ReadonlyArray<Parameter>
+  readonly limits?: Partial<CallLimits>
+  readonly how?: string
+}
+
+interface ValueEntry extends Entry {
+  readonly columns?: ReadonlyArray<string>
+  readonly columnTypes?: ReadonlyArray<string>
+  readonly rows?: ReadonlyArray<ReadonlyArray<unknown>>
+  readonly rowCountRange?: ReadonlyArray<number>
+  readonly truncatedBy?: string
+  readonly truncatedCells?: ReadonlyArray<unknown>
+}
+
+interface ErrorEntry extends Entry {
+  readonly category: string
+  readonly reason: string
+  readonly alsoCategory?: string
+  readonly reasonAlso?: ReadonlyArray<string>
+  readonly engineCode?: string
+  readonly engineCodeAlso?: ReadonlyArray<string>
+  readonly babelfish?: string
+  readonly babelfishReasonAlso?: ReadonlyArray<string>
+}
+
+/** What Babelfish is known to do otherwise is not asked of it; what the server decides by itself is. */
+const isGap = (entry: Entry & { readonly category?: string; readonly reason?: string }) =>
+  engine === "babelfish" &&
+  entry.verified === "reasoned" &&
+  entry.category !== "query_rejected" &&
+  entry.reason !== "parameters"
+
+const categories: Record<AdapterFailure["_tag"], string> = {
+  ConnectionFailed: "connection_failed",
+  QueryFailed: "query_failed",
+  QueryRejected: "query_rejected"
+}
+
+/** decimal and numeric are one type with two names. */
+const typeNames = (types: ReadonlyArray<string | null> | undefined) =>
+  types?.map((type) => (type === "numeric" ? "decimal" : type))
+
+const cross = (digits: number) =>
+  Array.from({ length: digits }, (_, i) => `(values (0),(1),(2),(3),(4),(5),(6),(7),(8),(9)) t${i}(d)`).join(
+    " cross join "
+  )
+
+describe.runIf(engine !== "none")(`SQL Server (${engine})`, () => {
+  const database = `mcpq_test_${randomBytes(4).toString("hex")}`
+  const scope = Effect.runSync(Scope.make())
+  let administrator: Wire
+  let owner: Wire
+  let adapter: AdapterService
+
+  const run = <A, E>(effect: Effect.Effect<A, E, Scope.Scope>) =>
+    Effect.runPromise(Scope.extend(effect, scope))
+  const batch = (wire: Wire, sql: string) => Effect.runPromise(execute(wire, { sql, kind: "batch" }))
+  const query = (entry: Pick<Entry, "sql" | "params" | "limits">) =>
+    Effect.flatMap(Policy.admit("mssql", { sql: entry.sql, params: entry.params ?? [] }), (admitted) =>
+      adapter.query(admitted, { ...limits, ...entry.limits })
+    )
+
+  beforeAll(async () => {
+    const config = Either.getOrThrow(configFromUrl(url ?? ""))
+    administrator = await Effect.runPromise(connect(config))
+    await batch(administrator, `CREATE DATABASE ${database}`)
+    const inDatabase = new Config({ ...config, database })
+    owner = await Effect.runPromise(connect(inDatabase))
+    if (engine === "mssql") {
+      // A login that may do everything in this database, so that it is the policy that must hold.
+      const password = `${randomBytes(12).toString("base64")}aA1`
+      await batch(owner, `CREATE LOGIN ${database} WITH PASSWORD = N'${password}'`)
+      await batch(owner, `CREATE USER ${database} FOR LOGIN ${database}`)
+      await batch(owner, `ALTER ROLE db_owner ADD MEMBER ${database}`)
+      adapter = await run(
+        make(new Config({ ...inDatabase, user: database, password: Redacted.make(password) }))
+      )
+    } else {
+      adapter = await run(make(inDatabase))
+    }
+    for (const sql of policy.setup.admin) await batch(owner, sql)
+  })
+
+  afterAll(async () => {
+    await Effect.runPromise(Scope.close(scope, Exit.void))
+    owner.close()
+    if (engine === "mssql")
+      await batch(administrator, `ALTER DATABASE ${database} SET SINGLE_USER WITH ROLLBACK IMMEDIATE`)
+    // A statement that the engine did not stop keeps the database until its own timeout.
+    await Effect.runPromise(
+      execute(administrator, { sql: `DROP DATABASE ${database}`, kind: "batch" }).pipe(
+        Effect.retry(Schedule.intersect(Schedule.spaced("500 millis"), Schedule.recurs(60)))
+      )
+    )
+    if (engine === "mssql") await batch(administrator, `DROP LOGIN ${database}`)
+    administrator.close()
+  })
+
+  const prepare = async (entry: Entry) => {
+    for (const sql of entry.setup ?? []) await batch(owner, sql)
+  }
+
+  describe("values", () => {
+    for (const entry of values as ReadonlyArray<ValueEntry>)
+      it.skipIf(isGap(entry))(`${entry.id} ${entry.sql.slice(0, 70)}`, async () => {
+        await prepare(entry)
+        const answer = await Effect.runPromise(query(entry))
+        if (entry.columns !== undefined) expect(answer.columns).toEqual(entry.columns)
+        if (entry.columnTypes !== undefined)
+          expect(typeNames(answer.columnTypes)).toEqual(typeNames(entry.columnTypes))
+        if (entry.rows !== undefined) expect(answer.rows).toEqual(entry.rows)
+        const [least = 0, most = Number.POSITIVE_INFINITY] = entry.rowCountRange ?? []
+        expect(answer.rows.length).toBeGreaterThanOrEqual(least)
+        expect(answer.rows.length).toBeLessThanOrEqual(most)
+        expect(answer.truncatedBy).toBe(entry.truncatedBy ?? null)
+        expect(answer.truncatedCells).toEqual(entry.truncatedCells ?? [])
+      })
+  })
+
+  describe("errors", () => {
+    for (const entry of errors as ReadonlyArray<ErrorEntry>)
+      it.skipIf(isGap(entry) || entry.how !== undefined)(
+        `${entry.id} ${entry.sql.slice(0, 70)}`,
+        async () => {
+          await prepare(entry)
+          const timeoutMs = entry.limits?.timeoutMs
+          const failure = await Effect.runPromise(
+            Effect.flip(query(entry)).pipe(
+              // The caller's deadline, which the server keeps.
+              timeoutMs === undefined
+                ? (effect) => effect
+                : Effect.timeoutTo({
+                    duration: timeoutMs,
+                    onSuccess: (failure) => failure,
+                    onTimeout: () => "timeout" as const
+                  })
+            )
+          )
+          if (failure === "timeout") expect(entry.reason).toBe("timeout")
+          else {
+            expect([entry.category, entry.alsoCategory]).toContain(categories[failure._tag])
+            const also = engine === "babelfish" ? (entry.babelfishReasonAlso ?? []) : []
+            if (categories[failure._tag] === entry.category)
+              expect([entry.reason, ...(entry.reasonAlso ?? []), ...also]).toContain(failure.reason)
+            if (failure.engine?.code !== undefined && entry.engineCode !== undefined)
+              expect([
+                entry.engineCode,
+                ...(entry.engineCodeAlso ?? []),
+                ...(engine === "babelfish" ? [entry.babelfish, String(unmappedNumber)] : [])
+              ]).toContain(failure.engine.code)
+          }
+          expect((await Effect.runPromise(query({ sql: "select 1" }))).rows).toEqual([[1]])
+        }
+      )
+  })
+
+  describe("policy", () => {
+    interface Admitted extends Entry {
+      readonly expect: string
+      readonly rows?: number
+    }
+    for (const entry of policy.cases as ReadonlyArray<Admitted>)
+      if (entry.expect === "admitted")
+        it.skipIf(isGap(entry))(`${entry.id} ${entry.sql.slice(0, 70)}`, async () => {
+          const answer = await Effect.runPromise(query(entry))
+          if (entry.rows !== undefined) expect(answer.rows.length).toBe(entry.rows)
+        })
+  })
+
+  describe("a transaction", () => {
+    it("is always rolled back, also what the client's statements write", async () => {
+      const sql = await run(adapter.client)
+      await Effect.runPromise(sql`insert into audit(note) values (${"kept?"})`)
+      const [kept] = await Effect.runPromise(
+        sql<{ n: number }>`select count(*) as n from audit where note = ${"kept?"}`
+      )
+      expect(kept?.n).toBe(0)
+    })
+  })
+
+  describe("cancellation", () => {
+    it("an endless answer ends at its limit, over and over", async () => {
+      for (let i = 0; i < 3; i++) {
+        const answer = await Effect.runPromise(query({ sql: `select N'k' as v from ${cross(9)}` }))
+        expect(answer.rows.length).toBe(1000)
+        expect(answer.truncatedBy).toBe("max_rows")
+      }
+    })
+
+    it("a running statement is given up at once, and the next call is answered", async () => {
+      const fiber = Effect.runFork(
+        query({ sql: `select count_big(*) from ${cross(13)}`, limits: { timeoutMs: 5000 } })
+      )
+      // The session is busy when another one can see its statement; asking for that needs rights that differ by engine.
+      await new Promise((resolve) => setTimeout(resolve, 300))
+      expect(Exit.isInterrupted(await Effect.runPromise(Fiber.interrupt(fiber)))).toBe(true)
+      expect((await Effect.runPromise(query({ sql: "select 1" }))).rows).toEqual([[1]])
+    })
+  })
+
+  it("has plans, and tells what the login may do", async () => {
+    const admitted = await Effect.runPromise(
+      Policy.admit("mssql", { sql: "select * from items where id = @p1", params: [1] })
+    )
+    expect((await Effect.runPromise(adapter.explain(admitted, limits))).length).toBeGreaterThan(0)
+    const report = await Effect.runPromise(adapter.report)
+    expect(report.login).not.toBeNull()
+    expect(report.excessPrivileges.length).toBeGreaterThan(0)
+    expect(report.leastPrivilege.join("\n")).toContain("GRANT SELECT ON SCHEMA::[dbo]")
+  })
+})
