@@ -11,6 +11,7 @@ import * as Fiber from "effect/Fiber"
 import * as Redacted from "effect/Redacted"
 import * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
+import type { OwnerToken } from "../../src/Adapter/Owner.js"
 import { Config, configFromUrl } from "../../src/Adapter/SqlServer/Config.js"
 import { connect } from "../../src/Adapter/SqlServer/Connect.js"
 import { execute } from "../../src/Adapter/SqlServer/Execution.js"
@@ -23,6 +24,8 @@ import type { AdapterFailure } from "../../src/QueryError.js"
 import errors from "../cases/errors.mssql.json" with { type: "json" }
 import policy from "../cases/policy.mssql.json" with { type: "json" }
 import values from "../cases/values.mssql.json" with { type: "json" }
+import { adapterContract } from "./AdapterContract.js"
+import { startProxy } from "./SqlServer/Proxy.js"
 
 const url = process.env["MCP_QUERY_TEST_MSSQL_URL"]
 
@@ -86,6 +89,9 @@ interface ErrorEntry extends Entry {
   readonly babelfishReasonAlso?: ReadonlyArray<string>
 }
 
+/** The connections of the tests themselves. */
+const nobody: OwnerToken = { source: undefined }
+
 /** What Babelfish is known to do otherwise is not asked of it; what the server decides by itself is. */
 const isGap = (entry: Entry & { readonly category?: string; readonly reason?: string }) =>
   engine === "babelfish" &&
@@ -114,6 +120,7 @@ describe.runIf(engine !== "none")(`SQL Server (${engine})`, () => {
   let administrator: Wire
   let owner: Wire
   let adapter: AdapterService
+  let subject: Config
 
   const run = <A, E>(effect: Effect.Effect<A, E, Scope.Scope>) =>
     Effect.runPromise(Scope.extend(effect, scope))
@@ -125,22 +132,21 @@ describe.runIf(engine !== "none")(`SQL Server (${engine})`, () => {
 
   beforeAll(async () => {
     const config = Either.getOrThrow(configFromUrl(url ?? ""))
-    administrator = await Effect.runPromise(connect(config))
+    administrator = await Effect.runPromise(connect(config, nobody))
     await batch(administrator, `CREATE DATABASE ${database}`)
     const inDatabase = new Config({ ...config, database })
-    owner = await Effect.runPromise(connect(inDatabase))
+    owner = await Effect.runPromise(connect(inDatabase, nobody))
     if (engine === "mssql") {
       // A login that may do everything in this database, so that it is the policy that must hold.
       const password = `${randomBytes(12).toString("base64")}aA1`
       await batch(owner, `CREATE LOGIN ${database} WITH PASSWORD = N'${password}'`)
       await batch(owner, `CREATE USER ${database} FOR LOGIN ${database}`)
       await batch(owner, `ALTER ROLE db_owner ADD MEMBER ${database}`)
-      adapter = await run(
-        make(new Config({ ...inDatabase, user: database, password: Redacted.make(password) }))
-      )
+      subject = new Config({ ...inDatabase, user: database, password: Redacted.make(password) })
     } else {
-      adapter = await run(make(inDatabase))
+      subject = inDatabase
     }
+    adapter = await run(make(subject))
     for (const sql of policy.setup.admin) await batch(owner, sql)
   })
 
@@ -157,6 +163,77 @@ describe.runIf(engine !== "none")(`SQL Server (${engine})`, () => {
     )
     if (engine === "mssql") await batch(administrator, `DROP LOGIN ${database}`)
     administrator.close()
+  })
+
+  adapterContract<never, never>(it.scopedLive, {
+    name: "contract",
+    subject: Effect.gen(function* () {
+      const proxy = yield* startProxy(subject.host, subject.port ?? 1433)
+      const applicationName = `mcpq_${randomBytes(4).toString("hex")}`
+      const made = yield* make(
+        new Config({ ...subject, host: "127.0.0.1", port: proxy.port, applicationName })
+      )
+      const running =
+        engine === "babelfish"
+          ? `SELECT COUNT(*) FROM pg_catalog.pg_stat_activity WHERE state = 'active' AND application_name = '${applicationName}' AND query LIKE '%count_big%'`
+          : `SELECT COUNT(*) FROM sys.dm_exec_requests r JOIN sys.dm_exec_sessions s ON s.session_id = r.session_id CROSS APPLY sys.dm_exec_sql_text(r.sql_handle) t WHERE s.program_name = '${applicationName}' AND t.text LIKE '%count_big%'`
+      const isRunning = Effect.orDie(
+        Effect.suspend(() => {
+          let count: unknown
+          const sink = {
+            columns: () => {},
+            row: ([cell]: ReadonlyArray<unknown>) => {
+              count = cell
+              return true
+            }
+          }
+          return Effect.map(
+            execute(administrator, { sql: running, kind: "batch", sink }),
+            () => Number(count) > 0
+          )
+        })
+      )
+      return { adapter: made, isRunning, cutConnections: proxy.cut }
+    }),
+    unreachable: {
+      reason: "refused",
+      subject: Effect.suspend(() => make(new Config({ ...subject, host: "127.0.0.1", port: 1 })))
+    },
+    statements: {
+      one: "select 1 as n",
+      noRows: "select 1 as id, N'x' as name where 1 = 0",
+      named: (names) =>
+        `select ${names
+          .map((name, i) => (name === "" ? `${i + 1}` : `${i + 1} as [${name.replaceAll("]", "]]")}]`))
+          .join(", ")}`,
+      numbers: (n) =>
+        `with c(i) as (select 1 union all select i + 1 from c where i < ${n}) select i from c option (maxrecursion 0)`,
+      endless:
+        "with c(i) as (select cast(1 as bigint) union all select i + 1 from c) select i from c option (maxrecursion 0)",
+      endlessText: `select replicate('x', 1000) as t from ${cross(9)}`,
+      text: (n) => `select replicate(cast('x' as varchar(max)), ${n}) as t`,
+      runaway: `select count_big(*) from ${cross(13)}`,
+      echo: "select cast(@p1 as nvarchar(100)) as a, @p2 as b",
+      write: "insert into items(id, name) values (99, N'x')"
+    },
+    values: [
+      {
+        what: "exact decimals and dates",
+        sql: "select cast('1.10' as decimal(38, 10)) as a, cast('2024-02-29 13:05:01.5 +05:30' as datetimeoffset(3)) as b",
+        rows: [["1.1000000000", "2024-02-29T13:05:01.5+05:30"]]
+      }
+    ],
+    errors: [
+      { sql: "select 1 +", category: "QueryFailed", reason: "syntax" },
+      { sql: "select * from nosuch", category: "QueryFailed", reason: "unknown_table" },
+      { sql: "select nme from items", category: "QueryFailed", reason: "unknown_column" },
+      { sql: "select cast('abc' as int)", category: "QueryFailed", reason: "type_mismatch" },
+      { sql: "select 1/0", category: "QueryFailed", reason: "division_by_zero", code: "8134" },
+      { sql: "select @p1", category: "QueryFailed", reason: "parameters" },
+      { sql: "select 1 select 2", category: "QueryRejected", reason: "multiple_statements" }
+    ],
+    // Babelfish sends a malformed name.
+    impossibleNames: engine === "babelfish" ? ["😀"] : []
   })
 
   const prepare = async (entry: Entry) => {
