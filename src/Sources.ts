@@ -5,6 +5,7 @@
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
 import * as Scope from "effect/Scope"
@@ -53,6 +54,9 @@ export interface SourcesService {
 }
 
 export class Sources extends Context.Tag("mcp-query/Sources")<Sources, SourcesService>() {}
+
+/** A statement with a short time is not made to pay for the start of what runs it. */
+const startUpMs = 750
 
 /** Calls that wait for a place; beyond it they are turned away at once. */
 const maxQueued = 256
@@ -119,6 +123,8 @@ const make = (settings: SourceSettings): Effect.Effect<Source, never, CallLog | 
     const adapter = Effect.zipRight(Effect.interruptible(begin), Deferred.await(ready))
     const places = yield* Effect.makeSemaphore(limits.maxConcurrent)
     let queued = 0
+    // False before the first answer, and after a statement was stopped: the next one may have to wait for a connection.
+    let warm = false
     const events = ConnectionEvents.make(id, log, scope)
     const breaker = Breaker.make(id, log)
 
@@ -152,7 +158,13 @@ const make = (settings: SourceSettings): Effect.Effect<Source, never, CallLog | 
           const attempt = Effect.zipRight(
             Ref.update(attempts, (n) => n + 1),
             Effect.flatMap(adapter, (service) =>
-              events.watch(service, use(service, Math.max(1, timeoutMs - (performance.now() - from))))
+              events.watch(service, use(service, Math.max(1, timeoutMs - (performance.now() - from)))).pipe(
+                Effect.onExit((exit) =>
+                  Effect.sync(() => {
+                    warm = !Exit.isInterrupted(exit)
+                  })
+                )
+              )
             )
           )
           return yield* inTurn(
@@ -163,7 +175,10 @@ const make = (settings: SourceSettings): Effect.Effect<Source, never, CallLog | 
           ).pipe(
             // An adapter that takes long to stop a statement keeps its place, but not the caller.
             Effect.disconnect,
-            Effect.timeoutFail({ duration: timeoutMs, onTimeout: () => timedOut(timeoutMs) })
+            Effect.timeoutFail({
+              duration: warm ? timeoutMs : timeoutMs + startUpMs,
+              onTimeout: () => timedOut(timeoutMs)
+            })
           )
         })
     }
