@@ -115,7 +115,7 @@ const problemOf = (error: unknown): unknown => {
 }
 
 /** Opens delimited text; the sheet is called like the file. */
-export const openDelimited = (file: string, identity: Identity): Book => {
+export const openDelimited = async (file: string, identity: Identity): Promise<Book> => {
   const withDescriptor = <A>(use: (descriptor: number) => A): A => {
     const descriptor = openSync(file, "r")
     try {
