@@ -15,7 +15,7 @@ import type { RowSet } from "../../src/Rows.js"
 
 /** An adapter under test, and hands outside of it. */
 export interface Subject {
-  /** Able to run at least three statements at once. Nobody else uses it. */
+  /** Able to run at least three statements at once, where the engine can. Nobody else uses it. */
   readonly adapter: AdapterService
   /**
    * Whether the engine itself is running `statements.runaway` now: asked on a connection (a lock, a process) of the
@@ -48,6 +48,8 @@ export interface EngineUnderTest<E, R> {
   readonly name: string
   /** A new adapter each time; it ends with the scope. */
   readonly subject: Effect.Effect<Subject, E, Scope.Scope | R>
+  /** How many statements it runs at once by its nature; absent: as many as it is set to. */
+  readonly atOnce?: 1
   /** An adapter whose data source does not exist (or refuses), and the reason that it is to give. */
   readonly unreachable: {
     readonly reason: AdapterFailure["reason"]
@@ -399,19 +401,30 @@ export const adapterContract = <E, R>(test: Register<R>, engine: EngineUnderTest
   })
 
   describe(`${engine.name}: concurrency`, () => {
-    on("a statement is answered while two others run", ({ adapter, isRunning }) =>
-      Effect.gen(function* () {
-        const heavy = yield* Effect.forkAll([
-          ask(adapter, statements.runaway),
-          ask(adapter, statements.runaway)
-        ])
-        yield* until(isRunning)
-        const { rows } = yield* ask(adapter, statements.one)
-        expect(rows).toEqual([[1]])
-        yield* Fiber.interrupt(heavy)
-        yield* until(Effect.map(isRunning, (running) => !running))
-      })
-    )
+    if (engine.atOnce === undefined)
+      on("a statement is answered while two others run", ({ adapter, isRunning }) =>
+        Effect.gen(function* () {
+          const heavy = yield* Effect.forkAll([
+            ask(adapter, statements.runaway),
+            ask(adapter, statements.runaway)
+          ])
+          yield* until(isRunning)
+          const { rows } = yield* ask(adapter, statements.one)
+          expect(rows).toEqual([[1]])
+          yield* Fiber.interrupt(heavy)
+          yield* until(Effect.map(isRunning, (running) => !running))
+        })
+      )
+    else
+      on("a statement waits for the one before", ({ adapter, isRunning }) =>
+        Effect.gen(function* () {
+          const heavy = yield* Effect.fork(ask(adapter, statements.runaway))
+          yield* until(isRunning)
+          const waiting = yield* Effect.fork(ask(adapter, statements.one))
+          yield* Fiber.interrupt(heavy)
+          expect((yield* Fiber.join(waiting)).rows).toEqual([[1]])
+        })
+      )
 
     on("answers belong to their statements", ({ adapter }) =>
       Effect.gen(function* () {

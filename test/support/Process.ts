@@ -47,6 +47,10 @@ export const killAndWait = async (pids: ReadonlyArray<number>): Promise<void> =>
   await eventually("the killed processes are reaped", () => !all().some(({ pid }) => pids.includes(pid)))
 }
 
+/** Whether a process is on a processor, or waiting for one, at this moment. */
+export const isBusy = (pid: number): boolean =>
+  all().some((listed) => listed.pid === pid && listed.state === "R")
+
 export const isAlive = (pid: number): boolean => alive().some((listed) => listed.pid === pid)
 
 /** Waits until `look` gives something true, and gives it; fails with `what` when that takes absurdly long. */

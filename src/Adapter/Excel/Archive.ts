@@ -15,6 +15,10 @@ export interface ArchiveLimits {
 /** How much inflated text is handed over at once. */
 const chunkBytes = 64 * 1024
 
+/** Sheets of nothing but equal cells pack to a thirtieth; what packs to less than this is a trap. */
+const suspiciousRatio = 250
+const suspiciousBytes = 32 * 2 ** 20
+
 /** `/xl/./a/../workbook.xml` → `xl/workbook.xml`; part names ignore case. */
 export const partKey = (name: string): string => {
   const segments: Array<string> = []
@@ -74,6 +78,11 @@ export class Archive {
     if (compressionMethod !== 0 && compressionMethod !== 8)
       throw damaged("a part is compressed in a way that workbooks do not use.")
     if (uncompressedSize > this.#limits.maxPartBytes) throw tooLarge(this.#limits)
+    if (uncompressedSize > suspiciousBytes && uncompressedSize > entry.compressedSize * suspiciousRatio)
+      throw new Problem(
+        "WORKBOOK_HOSTILE",
+        "a part is packed so tightly that it can only be meant to do harm."
+      )
     let size = 0
     let checksum = 0
     try {

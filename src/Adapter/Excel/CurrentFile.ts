@@ -47,10 +47,7 @@ export class CurrentFile {
       const identity = identityOf(this.#file)
       if (this.#opened?.identity !== identity) this.close()
       try {
-        const { session } = (this.#opened ??= {
-          session: new Session(await this.#open(this.#file, identity), this.#maxTableBytes),
-          identity
-        })
+        const session = this.#opened?.session ?? (await this.#begin(identity))
         const rows = await session.run(request)
         // What was read while the file was written may be half of each.
         if (session.takeRead() && identityOf(this.#file) !== identity) throw new Replaced()
@@ -63,6 +60,12 @@ export class CurrentFile {
         throw refusedBy(changed ? damaged("it is being written: it changed each time it was read.") : error)
       }
     }
+  }
+
+  async #begin(identity: Identity): Promise<Session> {
+    const session = new Session(await this.#open(this.#file, identity), this.#maxTableBytes)
+    this.#opened = { session, identity }
+    return session
   }
 
   close(): void {
