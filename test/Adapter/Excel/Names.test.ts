@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { closeNames, type Inventory, resolve } from "../../../src/Adapter/Excel/Names.js"
+import { type Inventory, namedTables, resolve } from "../../../src/Adapter/Excel/Names.js"
 import { lastColumn, lastRow } from "../../../src/Adapter/Excel/Reference.js"
 
 const sheet = (name: string) => ({ name, hidden: false, part: name })
@@ -141,17 +141,21 @@ describe("resolve", () => {
   })
 })
 
-describe("closeNames", () => {
-  it.each([
-    ["Date", "Data"],
-    ["Salse", "Sales"],
-    ["Dta!A1:B2", "Data"],
-    ["Blok", "Block"]
-  ])("%s: %s first", (name, expected) => {
-    expect(closeNames(book, name)).toContain(expected)
-  })
-
-  it("with nothing close, some sheets", () => {
-    expect(closeNames(book, "zzzzzz")).toEqual(["Data", "data2", "Sales", 'Bob\'s "x"', "a!b"])
+describe("namedTables", () => {
+  it("is every name that rows can be read from, as a statement may write it", () => {
+    const all = namedTables(book)
+    for (const { name } of all) expect(resolve(book, name).kind, name).toBe("target")
+    expect(all.map(({ name }) => name)).toEqual([
+      ...book.sheets.map(({ name }) => name),
+      "sales",
+      "Bare",
+      "Both",
+      "Block",
+      "One",
+      "Column",
+      "Local",
+      "Data!Twice",
+      "data2!Twice"
+    ])
   })
 })
