@@ -47,6 +47,14 @@ const isId = (value: unknown): value is Id =>
 
 const blank = /^[ \t\r]*$/
 
+/** An id of our own says whose it stands for, also when the request has been cancelled before it was begun. */
+const toInternal = (serial: number, id: Id): string => `${serial}:${JSON.stringify(id)}`
+const toClient = (internal: Id): Id => {
+  const text = String(internal)
+  const id: unknown = JSON.parse(text.slice(text.indexOf(":") + 1))
+  return isId(id) ? id : internal
+}
+
 export const make = (options: StdioOptions): Stdio => {
   const { input, output } = options
   const inFlight = new Map<Id, { readonly id: Id; readonly method: string }>()
@@ -83,7 +91,7 @@ export const make = (options: StdioOptions): Stdio => {
   }
 
   const receiveRequest = (message: Record<string, unknown>, method: string, id: Id) => {
-    const internal = `r${++lastId}`
+    const internal = toInternal(++lastId, id)
     inFlight.set(internal, { id, method })
     if (deliver({ ...message, id: internal })) return
     settle(internal)
@@ -184,7 +192,7 @@ export const make = (options: StdioOptions): Stdio => {
       ended = true
       input.pause()
     },
-    clientId: (internal) => inFlight.get(internal)?.id ?? internal,
+    clientId: toClient,
     refuse: () => {
       refused = true
     }

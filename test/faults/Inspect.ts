@@ -1,0 +1,93 @@
+/** What a server's process holds, from outside and, through a small preloaded module, from inside. */
+import { readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import * as Effect from "effect/Effect"
+import { childrenOf } from "../support/Process.js"
+
+/** Answers SIGUSR2 with a file: memory after a collection, and what keeps the event loop busy. */
+const probe = (file: string) => `
+import { renameSync, writeFileSync } from "node:fs"
+const file = ${JSON.stringify(file)}
+process.on("SIGUSR2", () => setImmediate(() => {
+  globalThis.gc(); globalThis.gc()
+  const resources = {}
+  for (const name of process.getActiveResourcesInfo()) resources[name] = (resources[name] ?? 0) + 1
+  writeFileSync(file + ".part", JSON.stringify({ resources, memory: process.memoryUsage() }))
+  renameSync(file + ".part", file)
+}))
+`
+
+export interface Held {
+  readonly children: number
+  readonly descriptors: number
+  readonly timers: number
+  readonly heapMB: number
+  readonly rssMB: number
+}
+
+export interface Inspector {
+  readonly nodeArguments: ReadonlyArray<string>
+  readonly look: (pid: number) => Effect.Effect<Held>
+}
+
+const descriptorsOf = (pid: number) => {
+  try {
+    return readdirSync(`/proc/${pid}/fd`).filter((name) => {
+      try {
+        return !/anon_inode|\/dev\/null/.test(readlinkSync(`/proc/${pid}/fd/${name}`))
+      } catch {
+        return false
+      }
+    }).length
+  } catch {
+    return 0
+  }
+}
+
+/** Bytes of resident memory as the system counts them. */
+export const residentBytes = (pid: number): number => {
+  try {
+    const [, kB = "0"] = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "latin1")) ?? []
+    return Number(kB) * 1024
+  } catch {
+    return 0
+  }
+}
+
+interface Probed {
+  readonly resources: Record<string, number>
+  readonly memory: { readonly heapUsed: number; readonly rss: number }
+}
+
+export const make = (folder: string): Inspector => {
+  const script = join(folder, "probe.mjs")
+  const answer = join(folder, "probe.json")
+  writeFileSync(script, probe(answer))
+  const read = (): Probed | undefined => {
+    try {
+      return JSON.parse(readFileSync(answer, "utf8"))
+    } catch {
+      return undefined
+    }
+  }
+  return {
+    nodeArguments: ["--expose-gc", "--import", script],
+    look: (pid) =>
+      Effect.gen(function* () {
+        rmSync(answer, { force: true })
+        process.kill(pid, "SIGUSR2")
+        let seen = read()
+        for (let wait = 0; seen === undefined && wait < 200; wait++) {
+          yield* Effect.sleep(20)
+          seen = read()
+        }
+        return {
+          children: childrenOf(pid).length,
+          descriptors: descriptorsOf(pid),
+          timers: seen?.resources["Timeout"] ?? 0,
+          heapMB: Math.round((seen?.memory.heapUsed ?? 0) / 1e5) / 10,
+          rssMB: Math.round((seen?.memory.rss ?? 0) / 1e5) / 10
+        }
+      })
+  }
+}
