@@ -203,7 +203,7 @@ export const draw = (
     ],
     [6, () => on("endless", dialect.endless, { check: truncated })],
     [6, () => on("large", dialect.large, { check: truncated, heavy: true })],
-    [7, () => on("runaway", dialect.runaway, { arguments: short, expected: ["query_failed/timeout"] })],
+    [4, () => on("runaway", dialect.runaway, { arguments: short, expected: ["query_failed/timeout"] })],
     [
       1,
       () =>

@@ -240,6 +240,7 @@ export const all: readonly [Fault, ...ReadonlyArray<Fault>] = [
           // A part of a text is a text, and a part of a database is one until the rest of it is asked for.
           if (source.engine === "sqlite")
             allow(source.id, ["query_failed/engine_error", "query_failed/unknown_table"])
+          if (source.engine === "csv") allow(source.id, ["query_failed/unknown_column"])
           const broken =
             source.engine !== "csv" && random.chance(0.5)
               ? bytes.subarray(0, random.int(0, bytes.length))

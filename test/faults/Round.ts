@@ -205,7 +205,7 @@ export const run = (
 
       // --- Calls and faults ------------------------------------------------------------------------------------------
       const faults = new Map<string, number>()
-      const lanes = random.int(4, 10)
+      const lanes = random.int(6, 16)
       const stopAt = performance.now() + options.ms
       const lane = (stream: Random) =>
         Effect.gen(function* () {
