@@ -40,47 +40,47 @@ const ObjectRow = Schema.Struct({
 })
 
 /** How a statement names a relation: bare where the search path finds that one. */
-const reference = (oid: string, namespace: string, name: string) =>
-  `case when pg_catalog.pg_table_is_visible(${oid}) then '' else pg_catalog.quote_ident(${namespace}) || '.' end
-    || pg_catalog.quote_ident(${name})`
+const reference = (visible: string, namespace: string, name: string) =>
+  `case when ${visible} then '' else pg_catalog.quote_ident(${namespace}) || '.' end || pg_catalog.quote_ident(${name})`
 
 /** The same for a relation of which only the oid is at hand. */
 const referenceOf = (oid: string) =>
-  `(select ${reference("rc.oid", "rn.nspname", "rc.relname")}
+  `(select ${reference("pg_catalog.pg_table_is_visible(rc.oid)", "rn.nspname", "rc.relname")}
     from pg_catalog.pg_class rc join pg_catalog.pg_namespace rn on rn.oid = rc.relnamespace where rc.oid = ${oid})`
 
+/** `offset 0`: visibility, which is not cheap, is asked once for each relation. */
+const objectsSql = `
+  select oid::text as id, ${reference("visible", "schema", "bare")} as name, bare::text, schema::text, kind::text,
+    (select description from pg_catalog.pg_description
+      where objoid = oid and classoid = 'pg_catalog.pg_class'::regclass and objsubid = 0) as comment,
+    count(*) over ()::text as total
+  from (select c.oid, c.relname as bare, n.nspname as schema, c.relkind as kind,
+      pg_catalog.pg_table_is_visible(c.oid) as visible
+    from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+    where c.relkind in ('r', 'p', 'v', 'm', 'f')
+      and ($2::boolean or not c.relispartition)
+      and (n.nspname !~ '^pg_' and n.nspname <> 'information_schema'
+        or $2::boolean and n.nspname || '.' || c.relname ilike any ($1::text[]))
+      and ($1::text[] = '{}' or c.relname ilike any ($1::text[])
+        or n.nspname || '.' || c.relname ilike any ($1::text[]))
+      and pg_catalog.has_schema_privilege(n.oid, 'usage')
+      and pg_catalog.has_any_column_privilege(c.oid, 'select') offset 0) o
+  order by not visible, schema, bare limit $3::integer`
+
 const objects: Reader["objects"] = (sql, { exact, likes, limit }) =>
-  Effect.map(
-    rowsOf(ObjectRow)(
-      sql.unsafe(
-        `select c.oid::text as id, ${reference("c.oid", "n.nspname", "c.relname")} as name, c.relname::text as bare,
-          n.nspname::text as schema, c.relkind::text as kind,
-          pg_catalog.obj_description(c.oid, 'pg_class') as comment, count(*) over ()::text as total
-        from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-        where c.relkind in ('r', 'p', 'v', 'm', 'f')
-          and ($2::boolean or not c.relispartition and n.nspname !~ '^pg_' and n.nspname <> 'information_schema')
-          and ($1::text[] = '{}' or c.relname ilike any ($1::text[])
-            or n.nspname || '.' || c.relname ilike any ($1::text[]))
-          and pg_catalog.has_schema_privilege(n.oid, 'usage')
-          and pg_catalog.has_any_column_privilege(c.oid, 'select')
-        order by not pg_catalog.pg_table_is_visible(c.oid), n.nspname, c.relname limit $3::integer`,
-        [likes, exact, limit]
-      )
-    ),
-    (rows) => ({
-      total: rows[0]?.total ?? 0,
-      objects: rows.map(
-        ({ bare, comment, id, kind, name, schema }): ObjectFact => ({
-          id,
-          name,
-          bare,
-          qualified: `${schema}.${bare}`,
-          kind: kinds[kind] ?? kind,
-          comment: clip(comment, longest.comment)
-        })
-      )
-    })
-  )
+  Effect.map(rowsOf(ObjectRow)(sql.unsafe(objectsSql, [likes, exact, limit])), (rows) => ({
+    total: rows[0]?.total ?? 0,
+    objects: rows.map(
+      ({ bare, comment, id, kind, name, schema }): ObjectFact => ({
+        id,
+        name,
+        bare,
+        qualified: `${schema}.${bare}`,
+        kind: kinds[kind] ?? kind,
+        comment: clip(comment, longest.comment)
+      })
+    )
+  }))
 
 const ColumnRow = Schema.Struct({
   object: Schema.String,
@@ -92,6 +92,7 @@ const ColumnRow = Schema.Struct({
   generated: Schema.Boolean,
   identity: Schema.String,
   values: MaybeStrings,
+  checks: MaybeStrings,
   comment: Schema.NullOr(Schema.String)
 })
 
@@ -109,6 +110,7 @@ const columnOf = (row: typeof ColumnRow.Type): Column => ({
     generated: row.generated ? clip(stripParentheses(row.expression ?? ""), longest.expression) : null,
     identity: identities[row.identity],
     values: row.values,
+    checks: row.checks?.map((text) => clip(conditionOf(text), longest.expression) ?? ""),
     comment: clip(row.comment, longest.comment)
   })
 })
@@ -123,10 +125,16 @@ const columns: Reader["columns"] = (sql, facts) =>
           not (a.attnotnull or t.typtype = 'd' and t.typnotnull) as nullable,
           pg_catalog.pg_get_expr(d.adbin, d.adrelid) as expression, a.attgenerated <> '' as generated,
           a.attidentity::text as identity,
-          (select pg_catalog.json_agg(e.enumlabel order by e.enumsortorder)::text from pg_catalog.pg_enum e
-            where e.enumtypid in (t.oid, t.typbasetype, t.typelem)) as values,
-          pg_catalog.col_description(a.attrelid, a.attnum) as comment
+          case when t.typtype in ('e', 'd') or t.typelem <> 0 then
+            (select pg_catalog.json_agg(e.enumlabel order by e.enumsortorder)::text from pg_catalog.pg_enum e
+              where e.enumtypid in (t.oid, t.typbasetype, t.typelem)) end as values,
+          case when t.typtype = 'd' then
+            (select pg_catalog.json_agg(pg_catalog.pg_get_constraintdef(k.oid, true) order by k.conname)::text
+              from pg_catalog.pg_constraint k where k.contypid = t.oid and k.contype = 'c') end as checks,
+          c.description as comment
         from pg_catalog.pg_attribute a join pg_catalog.pg_type t on t.oid = a.atttypid
+          left join pg_catalog.pg_description c
+            on c.objoid = a.attrelid and c.classoid = 'pg_catalog.pg_class'::regclass and c.objsubid = a.attnum
           left join pg_catalog.pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
         where a.attrelid = any ($1::oid[]) and a.attnum > 0 and not a.attisdropped
           and pg_catalog.has_column_privilege(a.attrelid, a.attnum, 'select')
@@ -144,7 +152,7 @@ const columns: Reader["columns"] = (sql, facts) =>
   )
 
 const Constraint = Schema.Struct({
-  type: Schema.Literal("p", "u", "f", "c", "d", "x"),
+  type: Schema.Literal("p", "u", "f", "c", "x"),
   columns: Schema.NullOr(Schema.Array(Schema.String)),
   table: Schema.NullOr(Schema.String),
   to: Schema.NullOr(Schema.Array(Schema.String)),
@@ -182,8 +190,8 @@ const columnNames = (relation: string, numbers: string) =>
 
 /** Foreign keys to the partitions of a table stand beside the one that was written. */
 const isWritten = (constraint: string) =>
-  `not exists (select 1 from pg_catalog.pg_constraint w
-    where w.oid = ${constraint}.conparentid and w.conrelid = ${constraint}.conrelid)`
+  `(${constraint}.conparentid = 0 or not exists (select 1 from pg_catalog.pg_constraint w
+    where w.oid = ${constraint}.conparentid and w.conrelid = ${constraint}.conrelid))`
 
 const constraints = `
   (select pg_catalog.json_agg(pg_catalog.json_build_object('type', x.type, 'columns', x.columns, 'table', x.target,
@@ -195,11 +203,6 @@ const constraints = `
         case when k.contype in ('c', 'x') then pg_catalog.pg_get_constraintdef(k.oid, true) end as text
       from pg_catalog.pg_constraint k
       where k.conrelid = c.oid and k.contype in ('p', 'u', 'f', 'c', 'x') and ${isWritten("k")}
-      union all
-      select 'd', k.conname, pg_catalog.json_build_array(pg_catalog.quote_ident(a.attname)), null, null,
-        pg_catalog.pg_get_constraintdef(k.oid, true)
-      from pg_catalog.pg_attribute a join pg_catalog.pg_constraint k on k.contypid = a.atttypid and k.contype = 'c'
-      where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
     ) x)`
 
 const indexes = `
@@ -213,15 +216,17 @@ const indexes = `
     from pg_catalog.pg_index i join pg_catalog.pg_class ic on ic.oid = i.indexrelid
       join pg_catalog.pg_am am on am.oid = ic.relam
     where i.indrelid = c.oid and i.indislive
-      and not exists (select 1 from pg_catalog.pg_constraint k where k.conindid = i.indexrelid and k.contype in ('p', 'u', 'x')))`
+      and not exists (select 1 from pg_catalog.pg_constraint k where k.conrelid = i.indrelid and k.conindid = i.indexrelid and k.contype in ('p', 'u', 'x')))`
 
+/** Who points here is in no index of the catalog, so that it is read once for all objects. */
 const children = `
-  (select pg_catalog.json_agg(${referenceOf("k.conrelid")}
+  (select k.confrelid, pg_catalog.json_agg(${referenceOf("k.conrelid")}
       || '(' || (select pg_catalog.string_agg(pg_catalog.quote_ident(ka.attname), ', ' order by u.n)
         from pg_catalog.unnest(k.conkey) with ordinality u(attnum, n)
-          join pg_catalog.pg_attribute ka on ka.attrelid = k.conrelid and ka.attnum = u.attnum) || ')' order by k.conrelid)::text
+          join pg_catalog.pg_attribute ka on ka.attrelid = k.conrelid and ka.attnum = u.attnum) || ')'
+      order by k.conrelid)::text as names
     from pg_catalog.pg_constraint k
-    where k.confrelid = c.oid and k.contype = 'f' and k.conparentid = 0)`
+    where k.confrelid = any ($1::oid[]) and k.contype = 'f' and k.conparentid = 0 group by k.confrelid)`
 
 /** A table that was never analysed has what the statistics have counted since; an empty file has no rows. */
 const rowsOfStorage = (relation: string) =>
@@ -236,15 +241,16 @@ const describeSql = (full: boolean) => `
     case when c.relkind = 'p' then (select sum(${rowsOfStorage("l")})
         from pg_catalog.pg_partition_tree(c.oid) t join pg_catalog.pg_class l on l.oid = t.relid where t.isleaf)
       else ${rowsOfStorage("c")} end::text as rows,
-    (select count(*) from pg_catalog.pg_inherits h where h.inhparent = c.oid and c.relkind = 'p')::text as partitions,
+    (select count(*) from pg_catalog.pg_inherits i where i.inhparent = c.oid and c.relkind = 'p')::text as partitions,
     pg_catalog.pg_get_partkeydef(c.oid) as partition_key, c.relispartition as partition,
-    (select pg_catalog.json_agg(${referenceOf("h.inhparent")} order by h.inhseqno)::text
-      from pg_catalog.pg_inherits h where h.inhrelid = c.oid) as parents,
+    (select pg_catalog.json_agg(${referenceOf("i.inhparent")} order by i.inhseqno)::text
+      from pg_catalog.pg_inherits i where i.inhrelid = c.oid) as parents,
     ${constraints} as constraints,
     ${full ? indexes : "null"} as indexes,
-    ${full ? children : "null"} as children,
+    ${full ? "h.names" : "null"} as children,
     ${full ? "case when c.relkind in ('v', 'm') then pg_catalog.pg_get_viewdef(c.oid, true) end" : "null"} as definition
-  from pg_catalog.pg_class c where c.oid = any ($1::oid[])`
+  from pg_catalog.pg_class c ${full ? `left join ${children} h on h.confrelid = c.oid` : ""}
+  where c.oid = any ($1::oid[])`
 
 const descriptionOf = (row: typeof DescriptionRow.Type): Description => {
   const all = row.constraints ?? []
@@ -261,11 +267,8 @@ const descriptionOf = (row: typeof DescriptionRow.Type): Description => {
         references: `${table}(${(to ?? []).join(", ")})`
       })),
     checks: all
-      .filter(({ type }) => type === "c" || type === "d" || type === "x")
-      .map(({ columns, text, type }) => {
-        const condition = clip(type === "x" ? text : conditionOf(text ?? ""), longest.expression) ?? ""
-        return type === "d" ? `${columns?.[0]}: ${condition}` : condition
-      }),
+      .filter(({ type }) => type === "c" || type === "x")
+      .map(({ text, type }) => clip(type === "x" ? text : conditionOf(text ?? ""), longest.expression) ?? ""),
     partitions: row.partition_key === null ? null : row.partitions,
     partitionKey: row.partition_key,
     partitionOf: row.partition ? parents[0] : null,

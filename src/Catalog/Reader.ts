@@ -25,6 +25,8 @@ export const Column = Schema.Struct({
   base: optional(Schema.String),
   /** The values of an enumeration, in its order. */
   values: optional(Strings),
+  /** The conditions of its domain. */
+  checks: optional(Strings),
   comment: optional(Schema.String),
   /** A workbook's column letter. */
   letter: optional(Schema.String)
@@ -57,7 +59,7 @@ const description = {
   columns: Schema.Array(Column),
   primaryKey: optional(Strings),
   foreignKeys: optional(Schema.Array(ForeignKey)),
-  /** The conditions of its check constraints, and those of its columns' domains. */
+  /** The conditions of its check and exclusion constraints. */
   checks: optional(Strings),
   unique: optional(Schema.Array(Strings)),
   indexes: optional(Schema.Array(Index)),
