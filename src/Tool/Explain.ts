@@ -3,11 +3,21 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { Hints } from "../Hint.js"
 import * as Policy from "../Policy.js"
+import { QueryRejected } from "../QueryError.js"
 import type { SourcesService } from "../Sources.js"
 import { decodeArguments, paramsField, sourceField, sourceOf, sqlField, type Tool } from "../Tool.js"
 
 /** The engine's plan, a node a line, children indented. */
 export const PlanResult = Schema.Struct({ plan: Schema.Array(Schema.String) })
+
+/** What may be run, and yet has no plan; behind white space and comments. */
+const withoutPlan = /^(?:\s|--[^\n]*(?:\n|$)|\/\*[\s\S]*?\*\/)*(?:explain|pragma|show)\b/i
+
+const noPlan = new QueryRejected({
+  reason: "statement_type",
+  message: "Only a SELECT, VALUES, TABLE or WITH statement has a plan.",
+  hint: "Send the statement itself, without EXPLAIN."
+})
 
 export const make = (sources: SourcesService, hints: Hints): Tool => {
   const input = Schema.Struct({ sql: sqlField, ...sourceField(sources), params: paramsField })
@@ -26,6 +36,7 @@ export const make = (sources: SourcesService, hints: Hints): Tool => {
         const source = sourceOf(sources, args.source)
         const { limits } = source
         const query = yield* Policy.admit(source.engine, { sql: args.sql, params: args.params ?? [] })
+        if (withoutPlan.test(args.sql)) return yield* noPlan
         const plan = yield* source
           .run(limits.timeoutMs, (adapter, remainingMs) =>
             adapter.explain(query, { ...limits, format: "columnar", timeoutMs: remainingMs })

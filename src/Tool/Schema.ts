@@ -40,14 +40,16 @@ const argumentsOf = (sources: SourcesService) =>
     limit: numberField(maxLimit)
   })
 
-const listOf = (sources: SourcesService): ToolAnswer => ({
+/** `unasked`: something was asked for that only a source could answer. */
+const listOf = (sources: SourcesService, unasked: boolean): ToolAnswer => ({
   value: {
     sources: sources.all.map(({ description, engine, id }) => ({
       id,
       engine,
       ...(description === undefined ? {} : { description })
     })),
-    truncated: false
+    truncated: false,
+    ...(unasked ? { notes: ["Name one of these sources as source to look into it."] } : {})
   }
 })
 
@@ -67,7 +69,7 @@ export const make = (sources: SourcesService): Tool => {
     run: (raw) =>
       Effect.gen(function* () {
         const args = yield* decode(raw)
-        if (several && args.source === undefined) return listOf(sources)
+        if (several && args.source === undefined) return listOf(sources, args.name !== undefined)
         const source = sourceOf(sources, args.source)
         const { maxBytes, timeoutMs } = source.limits
         const Catalog = yield* Effect.promise(() => import("../Catalog.js"))

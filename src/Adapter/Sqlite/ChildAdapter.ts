@@ -1,7 +1,7 @@
 /** The adapter service over a pool of child processes: the same for a database file and for a workbook. */
 import * as Effect from "effect/Effect"
 import type { AdapterService, CallLimits, Engine, SourceReport, Statement } from "../../Adapter.js"
-import { type AdapterFailure, QueryRejected } from "../../QueryError.js"
+import type { AdapterFailure } from "../../QueryError.js"
 import type { RowSet } from "../../Rows.js"
 import type { ChildPool } from "./ChildPool.js"
 import type { Refusal, StatementRequest } from "./Protocol.js"
@@ -58,15 +58,7 @@ export const make = ({ describe, engine, pool, toFailure }: ChildAdapterOptions)
     engine,
     query: (query, limits) => run("query", query, limits),
     explain: (query, limits) =>
-      /^\s*(explain|pragma)\b/i.test(query.sql)
-        ? Effect.fail(
-            new QueryRejected({
-              reason: "statement_type",
-              message: "Only a SELECT, VALUES or WITH statement has a plan.",
-              hint: "Send the statement itself, without EXPLAIN."
-            })
-          )
-        : Effect.map(run("explain", query, { ...limits, format: "columnar" }), planLines),
+      Effect.map(run("explain", query, { ...limits, format: "columnar" }), planLines),
     client: Effect.gen(function* () {
       const [{ make }, { makeCompilerSqlite }] = yield* Effect.promise(() =>
         Promise.all([import("../ReadClient.js"), import("@effect/sql/Statement")])
