@@ -46,6 +46,9 @@ beforeAll(async () => {
   env = { CRM_URL: `postgres://reader@127.0.0.1:${port}/crm`, ERP_PASSWORD: "not-a-secret" }
 })
 
+/** The cells of a table's line. */
+const cellsOf = (line: string) => line.split("|").map((cell) => cell.trim())
+
 /** The arguments of our command in `words`, whichever way it is called. */
 const argumentsIn = (words: ReadonlyArray<string>): ReadonlyArray<string> =>
   words.slice(words.findIndex((word) => word === "dist/main.js" || word === "mcp-query") + 1)
@@ -68,7 +71,7 @@ const serves = async (args: ReadonlyArray<string>, sourceIds: ReadonlyArray<stri
 
 describe("README", () => {
   it("has no example that this file does not run", () => {
-    expect(new Set(blocks.map(({ language }) => language))).toEqual(new Set(["sh", "json"]))
+    expect(new Set(blocks.map(({ language }) => language))).toEqual(new Set(["sh", "json", "sql"]))
     for (const block of jsonBlocks)
       expect(
         ["mcpServers", "servers", "sources", "columns", "event"].filter((key) => key in block)
@@ -134,6 +137,32 @@ describe("README", () => {
     const [options = "", launch = ""] = claude.split(" -- ")
     expect(options).toMatch(/^claude mcp add data --env CRM_URL=/)
     await serves(argumentsIn(launch.split(" ")), ["shop", "crm"])
+  })
+
+  it("its questions to a workbook have the answers shown", async () => {
+    const examples = [
+      ...readme.matchAll(/^(.*)\n\n```sql\n([\s\S]*?)^```\n\n\|(.*)\|\n\|.*\|\n((?:\|.*\|\n)+)/gm)
+    ].map(([, sentence = "", sql = "", head = "", body = ""]) => ({
+      sql,
+      params: JSON.parse(/`params: (\[.*?\])`/.exec(sentence)?.[1] ?? "[]"),
+      columns: cellsOf(head),
+      rows: body
+        .trim()
+        .split("\n")
+        .map((line) => cellsOf(line.slice(1, -1)))
+    }))
+    expect(examples).toHaveLength(blocks.filter(({ language }) => language === "sql").length)
+    const server = await connect(["budget.xlsx"], { cwd: place })
+    for (const { columns, params, rows, sql } of examples) {
+      const answer = await server.query({ sql, params, format: "columnar" })
+      expect(answer, sql).toMatchObject({ ok: true, value: { columns } })
+      if (answer.ok)
+        expect(
+          answer.value.rows.map((row) => (Array.isArray(row) ? row.map(String) : row)),
+          sql
+        ).toEqual(rows)
+    }
+    await server.close()
   })
 
   it("its answer and its log line decode", () => {
