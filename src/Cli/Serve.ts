@@ -1,7 +1,9 @@
 /** `mcp-query SOURCE...`: serves over stdio until the client is done or a signal comes. */
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Logger from "effect/Logger"
+import * as Scope from "effect/Scope"
 import { currentOwner } from "../Adapter/Owner.js"
 import { CallLog, type CallLogService, make as makeLog } from "../CallLog.js"
 import type { FatalError } from "../FatalError.js"
@@ -16,6 +18,9 @@ import { version } from "../Version.js"
 const endMs = 5000
 /** The part of it in which calls in flight may still end by themselves. */
 const graceMs = 4000
+
+/** Connections and child processes may take this long to end. */
+const closeMs = 800
 
 const maxLineBytes = 16 * 2 ** 20
 const maxPendingBytes = 4 * 2 ** 20
@@ -52,15 +57,21 @@ export const serve = (settings: Settings): Effect.Effect<void, FatalError> =>
   Effect.gen(function* () {
     const stderr = OutputStream.make(2, () => {})
     const log = yield* makeLog(settings.log, settings.secrets, stderr)
-    const end = yield* Deferred.make<{ readonly why: string; readonly answers: boolean }>()
-    const finish = (why: string, answers = true) =>
-      void Deferred.unsafeDone(end, Effect.succeed({ why, answers }))
+    const scope = yield* Scope.make()
+    const end = yield* Deferred.make<string>()
+    const abandoned = yield* Deferred.make<void>()
+    const finish = (why: string) => void Deferred.unsafeDone(end, Effect.succeed(why))
+    /** The same where nobody is left to take answers. */
+    const abandon = (why: string) => {
+      finish(why)
+      Deferred.unsafeDone(abandoned, Effect.void)
+    }
 
     captureConsole(log)
     for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => finish(signal))
     // A terminal that closes, and a reader that is gone: nobody waits for answers.
-    process.on("SIGHUP", () => finish("SIGHUP", false))
-    const stdout = OutputStream.make(1, () => finish("stdout closed", false))
+    process.on("SIGHUP", () => abandon("SIGHUP"))
+    const stdout = OutputStream.make(1, () => abandon("stdout closed"))
 
     yield* Effect.gen(function* () {
       const sources = yield* fromSettings(settings.sources)
@@ -90,14 +101,23 @@ export const serve = (settings: Settings): Effect.Effect<void, FatalError> =>
         pid: process.pid,
         sources: settings.sources.map(({ engine, id }) => ({ id, engine }))
       })
-      const { answers, why } = yield* Deferred.await(end)
+      const why = yield* Deferred.await(end)
       const from = performance.now()
       stdio.stop()
-      if (answers) {
-        yield* server.drain(graceMs)
-        yield* flush(stdout, endMs - (performance.now() - from))
-      }
+      yield* Effect.raceFirst(
+        Effect.zipRight(
+          server.drain(graceMs),
+          Effect.suspend(() => flush(stdout, endMs - (performance.now() - from)))
+        ),
+        Deferred.await(abandoned)
+      )
       yield* log.event("info", "server_stopped", { why })
-    }).pipe(Effect.provideService(CallLog, log), Effect.scoped, Effect.provide(logEffects(log)))
+    }).pipe(
+      Effect.provideService(CallLog, log),
+      Effect.provide(logEffects(log)),
+      Effect.provideService(Scope.Scope, scope)
+    )
+    // A source that does not let go must not keep the process.
+    yield* Scope.close(scope, Exit.void).pipe(Effect.disconnect, Effect.timeoutOption(closeMs))
     yield* flush(stderr, 200)
   }).pipe(Effect.scoped)
