@@ -4,6 +4,11 @@ const grouped = new Intl.NumberFormat("en")
 
 export const count = (value: number): string => grouped.format(value)
 
+const compact = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 })
+
+/** For little space: from a million on with three digits. */
+export const shortCount = (value: number): string => (value < 1e6 ? count(value) : compact.format(value))
+
 export const percent = (part: number, whole: number): string => {
   if (whole === 0) return "0 %"
   const value = (part / whole) * 100

@@ -35,7 +35,7 @@ h2{font-size:15px;margin:0}
 .note{color:var(--muted);font-size:13px;margin:0}
 .tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(112px,1fr));gap:12px;margin:0 0 16px}
 .tile{background:var(--card);border:1px solid var(--line);border-radius:10px;padding:12px 14px}
-.tile b{display:block;font-size:20px;font-weight:600;line-height:1.3;font-variant-numeric:tabular-nums;letter-spacing:-.01em}
+.tile b{display:block;white-space:nowrap;font-size:20px;font-weight:600;line-height:1.3;font-variant-numeric:tabular-nums;letter-spacing:-.01em}
 .tile span{color:var(--muted);font-size:13px}
 .tile.bad b{color:var(--failed)}
 .key{display:flex;gap:14px;flex-wrap:wrap;color:var(--muted);font-size:13px}
@@ -207,22 +207,31 @@ const events = (report: Report) =>
       )
 
 const tiles = (report: Report) => {
-  const { calls, failed, latency, retried } = report
+  const { calls, cancelled, failed, latency, retried } = report
   const quantile = (name: keyof Latency) => (latency === null ? "–" : Format.duration(latency[name]))
   return [
-    tile(Format.count(calls), calls === 1 ? "call" : "calls"),
-    tile(Format.count(failed), `failed${calls > 0 ? `, ${Format.percent(failed, calls)}` : ""}`, failed > 0),
-    tile(Format.count(report.cancelled), "cancelled"),
-    tile(Format.count(retried), "retried"),
+    tile(Format.shortCount(calls), calls === 1 ? "call" : "calls"),
+    tile(
+      Format.shortCount(failed),
+      `failed${calls > 0 ? `, ${Format.percent(failed, calls)}` : ""}`,
+      failed > 0
+    ),
+    tile(Format.shortCount(cancelled), "cancelled"),
+    tile(Format.shortCount(retried), "retried"),
     tile(quantile("p50"), "p50"),
     tile(quantile("p95"), "p95"),
     tile(quantile("p99"), "p99"),
-    tile(quantile("max"), "slowest"),
-    ...(report.undecodable.lines > 0
-      ? [tile(Format.count(report.undecodable.lines), "lines do not decode", true)]
-      : []),
-    ...(report.droppedLines > 0 ? [tile(Format.count(report.droppedLines), "lines dropped", true)] : [])
+    tile(quantile("max"), "slowest")
   ].join("")
+}
+
+/** What the figures leave out. */
+const gaps = ({ droppedLines, undecodable: { lines } }: Report): string => {
+  const told = [
+    ...(lines > 0 ? [`${Format.count(lines)} lines do not decode`] : []),
+    ...(droppedLines > 0 ? [`${Format.count(droppedLines)} lines were dropped by the server`] : [])
+  ]
+  return told.length === 0 ? "" : ` · <span class="bad">${escape(told.join(", "))}</span>`
 }
 
 const period = ({ first, last, since }: Report): string =>
@@ -247,7 +256,7 @@ export const render = (report: Report, { refreshSeconds }: HtmlOptions = {}): st
     `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">`,
     refreshSeconds === undefined ? "" : `<meta http-equiv="refresh" content="${refreshSeconds}">`,
     `<title>mcp-query audit</title><style>${style}</style></head><body><main>`,
-    `<h1>Call audit</h1><p class="sub">${escape(period(report))} · ${escape(named)} · ${escape(Format.count(lines))} lines, ${escape(Format.bytes(bytes))}</p>`,
+    `<h1>Call audit</h1><p class="sub">${escape(period(report))} · ${escape(named)} · ${escape(Format.count(lines))} lines, ${escape(Format.bytes(bytes))}${gaps(report)}</p>`,
     `<div class="tiles">${tiles(report)}</div>`,
     intervals.length === 0
       ? ""
