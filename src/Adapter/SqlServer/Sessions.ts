@@ -8,6 +8,7 @@ import * as Pool from "effect/Pool"
 import * as Scope from "effect/Scope"
 import { type AdapterFailure, type ConnectionFailed, QueryRejected } from "../../QueryError.js"
 import { Owner } from "../Owner.js"
+import * as Attempts from "./Attempts.js"
 import type { Config } from "./Config.js"
 import { connect } from "./Connect.js"
 import { type Ending, execute, quiesce } from "./Execution.js"
@@ -45,8 +46,8 @@ const endTime = "1 second"
 const spare = 2
 
 /**
- * A place for a connection. The pool hands out places, not connections, so that a call makes its own connection and its
- * own failure, and an interrupted call stops its own attempt.
+ * A place for a connection. The pool hands out places, not connections, so that a call makes its own connection and has
+ * its own failure.
  */
 interface Place {
   wire: Wire | undefined
@@ -88,6 +89,8 @@ export const make = (config: Config): Effect.Effect<Sessions, never, Scope.Scope
       timeToLiveStrategy: "usage"
     })
 
+    const attempt = yield* Attempts.make(connect(config, owner))
+
     const connected = (place: Place): Effect.Effect<Wire, ConnectionFailed> =>
       Effect.suspend(() => {
         const { wire } = place
@@ -95,7 +98,7 @@ export const make = (config: Config): Effect.Effect<Sessions, never, Scope.Scope
         wire?.close()
         place.wire = undefined
         const current = generation
-        return Effect.map(connect(config, owner), (made) => {
+        return Effect.map(attempt, (made) => {
           place.wire = made
           place.generation = current
           return made
@@ -146,13 +149,21 @@ export const make = (config: Config): Effect.Effect<Sessions, never, Scope.Scope
       transact: (timeoutMs, use) =>
         Effect.uninterruptibleMask((restore) =>
           Effect.gen(function* () {
+            const from = performance.now()
+            const remainingMs = Effect.sync(() => Math.max(1, timeoutMs - (performance.now() - from)))
             const taken = yield* Scope.make()
             const give = Scope.close(taken, Exit.void)
             const wire = yield* restore(Effect.flatMap(Scope.extend(Pool.get(pool), taken), connected)).pipe(
               Effect.onError(() => give)
             )
             const exit = yield* Effect.exit(
-              restore(Effect.zipRight(begin(wire, timeoutMs), use(wire)).pipe(Effect.tapError(noticeLoss)))
+              restore(
+                remainingMs.pipe(
+                  Effect.flatMap((ms) => begin(wire, ms)),
+                  Effect.zipRight(use(wire)),
+                  Effect.tapError(noticeLoss)
+                )
+              )
             )
             const release = Effect.ensuring(end(wire), give)
             const depth = (yield* quiesce(wire, patienceMs.answer))

@@ -45,6 +45,8 @@ export interface Script {
   readonly prelogin?: Buffer | "silence"
   /** Instead of a successful login. */
   readonly login?: ReadonlyArray<Tds.ServerMessage> | "silence" | Buffer
+  /** Holds a successful login back. */
+  readonly awaitLogin?: () => Promise<void>
   /** Answers a statement. Without it: one row, 1. */
   readonly statement?: (call: Call, reply: Reply) => void | Promise<void>
   /** The depth of transactions that the server claims at the end. */
@@ -263,7 +265,10 @@ class Session {
     if (Buffer.isBuffer(login)) this.#write(Tds.message(login))
     else if (login !== undefined)
       this.#write(Tds.message(Buffer.concat([...login.map(Tds.error), Tds.done(Tds.doneStatus.error)])))
-    else this.#write(Tds.message(Buffer.concat([Tds.loginAck(), Tds.done()])))
+    else
+      void Promise.resolve(this.#script.awaitLogin?.()).then(() =>
+        this.#write(Tds.message(Buffer.concat([Tds.loginAck(), Tds.done()])))
+      )
   }
 
   #attention(): void {
