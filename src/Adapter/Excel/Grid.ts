@@ -36,8 +36,8 @@ export interface Grid {
 export interface GridSink {
   /** The table has at least this many columns from now on. */
   readonly widen: (columns: number) => void
-  /** `cells` is valid during the call only, and as long as the last `widen` said. */
-  readonly row: (number: number, cells: ReadonlyArray<Stored>) => void
+  /** `cells` is valid during the call only, and as long as the last `widen` said; past `used` they are null. */
+  readonly row: (number: number, cells: ReadonlyArray<Stored>, used: number) => void
 }
 
 /** A cell stands left of the columns known so far: the rows must be read again from column `left` on. */
@@ -201,6 +201,7 @@ export class GridBuilder {
     if (everyRow) this.#fill(number)
     const cells = this.#cells
     let seen = 0
+    let used = 0
     for (let at = 0; at < count; at++) {
       const column = columns[at] ?? 0
       if (this.#fixed && (column < this.#range.left || column > this.#range.right)) continue
@@ -215,11 +216,12 @@ export class GridBuilder {
         continue
       }
       if (index >= this.#width) this.#widen(index + 1)
+      if (index >= used) used = index + 1
       cells[index] = values[at] ?? null
       this.#observe(index, values[at] ?? null, kinds[at] ?? 0)
     }
     // What stands further left comes with a second reading; until then the rows are only looked at.
-    if ((seen > 0 || everyRow) && this.#furthestLeft === this.#left) this.#emit(number)
+    if ((seen > 0 || everyRow) && this.#furthestLeft === this.#left) this.#emit(number, used)
     for (let at = 0; at < count; at++) {
       const index = (columns[at] ?? 0) - this.#left
       if (index >= 0 && index < this.#width) cells[index] = null
@@ -247,12 +249,12 @@ export class GridBuilder {
     const { bottom, top } = this.#range
     if (this.#lastNumber !== undefined)
       for (let empty = Math.max(this.#lastNumber + 1, top); empty < number && empty <= bottom; empty++)
-        this.#emit(empty)
+        this.#emit(empty, 0)
     this.#lastNumber = number
   }
 
-  #emit(number: number) {
+  #emit(number: number, used: number) {
     this.#rowCount++
-    this.#sink.row(number, this.#cells)
+    this.#sink.row(number, this.#cells, used)
   }
 }

@@ -85,10 +85,20 @@ export class Session {
     await this.#describe(sql)
     const statement = await this.#prepare(sql)
     if (statement === undefined || request.kind === "explain" || !statement.reader)
-      return execute(this.#database, request)
+      return this.#readOnly(() => execute(this.#database, request))
     const reads = readsOf(this.#database, sql)
     await this.#completeSheets(reads)
-    return execute(this.#database, request, this.#hooks(statement, reads))
+    return this.#readOnly(() => execute(this.#database, request, this.#hooks(statement, reads)))
+  }
+
+  /** Nothing that a statement can do may change what the next one reads. */
+  #readOnly<A>(use: () => A): A {
+    this.#database.pragma("query_only = ON")
+    try {
+      return use()
+    } finally {
+      this.#database.pragma("query_only = OFF")
+    }
   }
 
   #open(): Database.Database {
@@ -311,7 +321,7 @@ export class Session {
   #fill(name: string, columns: Grid["columns"], rows: ReadonlyArray<ReadonlyArray<Stored>>) {
     const table = this.#store.begin()
     table.sink.widen(columns.length)
-    for (const [index, row] of rows.entries()) table.sink.row(index + 1, row)
+    for (const [index, row] of rows.entries()) table.sink.row(index + 1, row, row.length)
     const grid = gridOf(columns, rows.length)
     table.finish(name, grid)
     this.#loaded.set(sqliteFold(name), { name, grid })
@@ -385,7 +395,11 @@ export class Session {
               else if (master !== undefined)
                 text = moveFormula(master.text, row.number - master.row, column - master.column)
             }
-            table.sink.row(++count, [sheet.name, addressOf(row.number, column), text, row.values[at] ?? null])
+            table.sink.row(
+              ++count,
+              [sheet.name, addressOf(row.number, column), text, row.values[at] ?? null],
+              4
+            )
           }
         }
       })

@@ -6,7 +6,14 @@
  */
 import type Database from "better-sqlite3"
 import type { Conversion, Grid, GridSink } from "./Grid.js"
+import { damaged } from "./Problem.js"
 import { type ColumnType, isoText, type Stored } from "./Value.js"
+
+const isConstraint = (error: unknown) =>
+  error instanceof Error &&
+  "code" in error &&
+  typeof error.code === "string" &&
+  error.code.startsWith("SQLITE_CONSTRAINT")
 
 const quote = (name: string) => `"${name.replaceAll('"', '""')}"`
 
@@ -41,71 +48,157 @@ export class TableStore {
   }
 
   /** Begins a table. Its rows go into the sink; `finish` makes it a table, `abandon` forgets them. */
-  begin(): {
-    readonly sink: GridSink
-    readonly finish: (name: string, grid: Grid) => void
-    readonly abandon: () => void
-  } {
-    const database = this.#database
-    let width = 0
-    let insert: Database.Statement<Array<unknown>> | undefined
-    let bindings: Array<unknown> = []
-    let began = false
-
-    const widen = (columns: number) => {
-      if (width === 0) database.exec(`CREATE TABLE ${quote(loading)} (${looseColumns(columns)}) STRICT`)
-      else
-        this.#redefine(loading, loading, `CREATE TABLE ${quote(loading)} (${looseColumns(columns)}) STRICT`)
-      width = columns
-      insert = undefined
-    }
-    const prepared = () => {
-      const names = Array.from({ length: width }, (_, i) => `c${i}`).join()
-      const places = "?,".repeat(width)
-      bindings = new Array(width + 1).fill(null)
-      return database.prepare<Array<unknown>>(
-        `INSERT INTO ${quote(loading)} (${names},rowid) VALUES (${places}?)`
-      )
-    }
-    const end = () => {
-      if (began) database.exec("COMMIT")
-      began = false
-    }
-    return {
-      sink: {
-        widen: (columns) => {
-          end()
-          widen(columns)
-        },
-        row: (number: number, cells: ReadonlyArray<Stored>) => {
-          insert ??= prepared()
-          if (!began) database.exec("BEGIN")
-          began = true
-          for (let i = 0; i < width; i++) bindings[i] = cells[i]
-          bindings[width] = number
-          insert.run(bindings)
-        }
-      },
-      finish: (name, grid) => {
-        end()
-        this.#convert(grid)
-        const columns = grid.columns.map((column) => `${quote(column.name)} ${sqlType(column.type)}`).join()
-        this.#definitions.set(name, columns)
-        this.#redefine(loading, name, `CREATE TABLE ${quote(name)} (${columns}) STRICT`)
-      },
-      abandon: () => {
-        end()
-        if (width > 0) database.exec(`DROP TABLE ${quote(loading)}`)
-        width = 0
-      }
-    }
+  begin(): TableDraft {
+    return new TableDraft(this.#database, (to, columns) => {
+      this.#definitions.set(to, columns)
+      redefine(this.#database, loading, to, columns)
+    })
   }
 
   rename(from: string, to: string): void {
     const columns = this.#definitions.get(from) ?? ""
     this.#definitions.delete(from)
     this.#definitions.set(to, columns)
-    this.#redefine(from, to, `CREATE TABLE ${quote(to)} (${columns}) STRICT`)
+    redefine(this.#database, from, to, columns)
+  }
+}
+
+/** Gives a table another name, or other columns over the same rows. */
+const redefine = (database: Database.Database, from: string, to: string, columns: string) => {
+  database.unsafeMode(true)
+  try {
+    database.pragma("writable_schema = ON")
+    database
+      .prepare("UPDATE sqlite_schema SET name = ?, tbl_name = ?, sql = ? WHERE name = ?")
+      .run(to, to, `CREATE TABLE ${quote(to)} (${columns}) STRICT`, from)
+    // Also has SQLite read the definitions again.
+    database.pragma("writable_schema = RESET")
+  } finally {
+    database.unsafeMode(false)
+  }
+}
+
+/** Most columns that rows are inserted with before a column has shown to be in use. */
+const firstWidth = 128
+/** A column in which this many cells have come is in use; one with fewer is filled at the end. */
+const fewCells = 16
+
+/** Cells of one row beyond those stored with it. */
+interface StrayCells {
+  readonly row: number
+  readonly columns: ReadonlyArray<number>
+  readonly values: ReadonlyArray<Stored>
+}
+
+/**
+ * A table that is being read. Every row is stored with as many fields as the rows in general have, not with as many as
+ * the widest one: a lone cell far to the right would make each row of a long sheet a thousand bytes longer.
+ */
+export class TableDraft {
+  readonly #database: Database.Database
+  readonly #publish: (name: string, columns: string) => void
+  /** How many columns the table has. */
+  #width = 0
+  /** How many of them rows are inserted with; 0 before there is a table. */
+  #stored = 0
+  #insert: Database.Statement<Array<unknown>> | undefined
+  #bindings: Array<unknown> = []
+  #inTransaction = false
+  readonly #strays: Array<StrayCells> = []
+  readonly #strayCounts: Array<number> = []
+
+  constructor(database: Database.Database, publish: (name: string, columns: string) => void) {
+    this.#database = database
+    this.#publish = publish
+  }
+
+  readonly sink: GridSink = {
+    widen: (columns) => {
+      this.#width = columns
+    },
+    row: (number, cells, used) => {
+      if (used > this.#stored || this.#stored === 0) this.#beyond(number, cells, used)
+      this.#insert ??= this.#prepare()
+      if (!this.#inTransaction) this.#database.exec("BEGIN")
+      this.#inTransaction = true
+      const stored = this.#stored
+      for (let i = 0; i < stored; i++) this.#bindings[i] = cells[i]
+      this.#bindings[stored] = number
+      try {
+        this.#insert.run(this.#bindings)
+      } catch (error) {
+        throw isConstraint(error) ? damaged("a row of a sheet stands there twice.") : error
+      }
+    }
+  }
+
+  finish(name: string, grid: Grid): void {
+    this.#store(grid.columns.length)
+    this.#fillStrays()
+    this.#convert(grid)
+    this.#publish(name, grid.columns.map((column) => `${quote(column.name)} ${sqlType(column.type)}`).join())
+  }
+
+  abandon(): void {
+    this.#end()
+    if (this.#stored > 0) this.#database.exec(`DROP TABLE ${quote(loading)}`)
+    this.#stored = 0
+  }
+
+  /** Cells beyond the stored columns: kept aside while they are few, or else their columns are stored from here on. */
+  #beyond(row: number, cells: ReadonlyArray<Stored>, used: number) {
+    if (this.#stored === 0) this.#store(Math.min(Math.max(1, this.#width), firstWidth))
+    let stored = this.#stored
+    for (let column = stored; column < used; column++) {
+      if ((cells[column] ?? null) === null) continue
+      const count = (this.#strayCounts[column] ?? 0) + 1
+      this.#strayCounts[column] = count
+      if (count > fewCells) stored = column + 1
+    }
+    if (stored > this.#stored) this.#store(stored)
+    const columns: Array<number> = []
+    for (let column = stored; column < used; column++)
+      if ((cells[column] ?? null) !== null) columns.push(column)
+    if (columns.length > 0)
+      this.#strays.push({ row, columns, values: columns.map((column) => cells[column] ?? null) })
+  }
+
+  #store(columns: number) {
+    this.#end()
+    if (this.#stored === 0)
+      this.#database.exec(`CREATE TABLE ${quote(loading)} (${looseColumns(columns)}) STRICT`)
+    else if (columns > this.#stored) redefine(this.#database, loading, loading, looseColumns(columns))
+    this.#stored = Math.max(columns, this.#stored)
+    this.#insert = undefined
+  }
+
+  #prepare() {
+    const names = Array.from({ length: this.#stored }, (_, i) => `c${i},`).join("")
+    this.#bindings = new Array(this.#stored + 1).fill(null)
+    return this.#database.prepare<Array<unknown>>(
+      `INSERT INTO ${quote(loading)} (${names}rowid) VALUES (${"?,".repeat(this.#stored)}?)`
+    )
+  }
+
+  #end() {
+    if (this.#inTransaction) this.#database.exec("COMMIT")
+    this.#inTransaction = false
+  }
+
+  #fillStrays() {
+    if (this.#strays.length === 0) return
+    this.#database.exec("BEGIN")
+    let sets = ""
+    let update: Database.Statement<Array<unknown>> | undefined
+    for (const { columns, row, values } of this.#strays) {
+      const wanted = columns.map((column) => `c${column} = ?`).join()
+      if (update === undefined || wanted !== sets) {
+        sets = wanted
+        update = this.#database.prepare(`UPDATE ${quote(loading)} SET ${sets} WHERE rowid = ?`)
+      }
+      update.run([...values, row])
+    }
+    this.#database.exec("COMMIT")
   }
 
   /** Texts become numbers, or dates of one form, in the columns where all of them are. */
@@ -114,20 +207,5 @@ export class TableStore {
       conversion === undefined ? [] : [`c${i} = ${sqlFunctions[conversion].replace("#", `c${i}`)}`]
     )
     if (sets.length > 0) this.#database.exec(`UPDATE ${quote(loading)} SET ${sets.join()}`)
-  }
-
-  #redefine(from: string, to: string, definition: string) {
-    const database = this.#database
-    database.unsafeMode(true)
-    try {
-      database.pragma("writable_schema = ON")
-      database
-        .prepare("UPDATE sqlite_schema SET name = ?, tbl_name = ?, sql = ? WHERE name = ?")
-        .run(to, to, definition, from)
-      // Also has SQLite read the definitions again.
-      database.pragma("writable_schema = RESET")
-    } finally {
-      database.unsafeMode(false)
-    }
   }
 }

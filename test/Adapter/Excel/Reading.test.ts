@@ -6,6 +6,7 @@ import Database from "better-sqlite3"
 import * as Effect from "effect/Effect"
 import { openWorkbook } from "../../../src/Adapter/Excel/Book.js"
 import { CurrentFile } from "../../../src/Adapter/Excel/CurrentFile.js"
+import { lettersOf } from "../../../src/Adapter/Excel/Reference.js"
 import * as Excel from "../../../src/Adapter/Excel.js"
 import type { StatementRequest } from "../../../src/Adapter/Sqlite/Protocol.js"
 import { folder } from "../../support/Folder.js"
@@ -120,6 +121,52 @@ describe("odd names and places", () => {
     ])
     expect(result.notes.join()).toContain("1 cell is left out")
     expect((await read(file, "select * from [S!XFD3]")).rows).toEqual([[4]])
+  })
+
+  it("a lone cell far to the right of many rows takes no room in each of them", async () => {
+    const rows = Array.from(
+      { length: 20_000 },
+      (_, n) => `<row r="${n + 2}"><c r="A${n + 2}"><v>${n}</v></c><c r="B${n + 2}"><v>${n}</v></c></row>`
+    )
+    rows[5] = `<row r="7"><c r="A7"><v>5</v></c><c r="BDA7"><v>77</v></c></row>`
+    const data = rowsXml(["a", "b"]) + rows.join("")
+    const file = writeParts(newFile(), { sheets: { S: data } })
+    const current = new CurrentFile(file, openWorkbook, 2 ** 20)
+    const result = await current.answer(
+      request("select a, b, BDA, (select count(*) from S) from S where BDA > 0")
+    )
+    expect(result.rows).toEqual([[5, null, 77, 20_000]])
+    expect((await current.answer(request("pragma integrity_check"))).rows).toEqual([["ok"]])
+    current.close()
+  })
+
+  it("a table as wide as one can be", async () => {
+    const letters = Array.from({ length: 2000 }, (_, n) => lettersOf(n + 1))
+    const row = (n: number, cell: (column: string, at: number) => string) =>
+      `<row r="${n}">${letters.map((column, at) => cell(`${column}${n}`, at)).join("")}</row>`
+    const data = [
+      row(1, (r, at) => `<c r="${r}" t="str"><v>h${at}</v></c>`),
+      ...Array.from({ length: 100 }, (_, n) => row(n + 2, (r, at) => `<c r="${r}"><v>${n * at}</v></c>`))
+    ]
+    const file = writeParts(newFile(), { sheets: { S: data.join("") } })
+    const result = await read(file, "select sum(h1), sum(h127), sum(h128), sum(h1999), max(rowid) from S")
+    expect(result.rows).toEqual([[4950, 4950 * 127, 4950 * 128, 4950 * 1999, 101]])
+    expect((await read(file, "select * from S where rowid = 3")).columns).toHaveLength(2000)
+  })
+
+  it("empty rows before the first one in a range of raw cells", async () => {
+    const file = writeParts(newFile(), { sheets: { S: rowsXml(["a", "b"], [1, 2], [3, 4]) } })
+    const { rows } = await read(file, "select rowid, * from [S!C1:D3]")
+    expect(rows).toEqual([
+      [1, null, null],
+      [2, null, null],
+      [3, null, null]
+    ])
+  })
+
+  it("a row that stands there twice is damage", async () => {
+    const file = writeParts(newFile(), { sheets: { S: `${rowsXml(["a"], [1])}${rowsXml(["b"], [2])}` } })
+    expect(await refusal(read(file, "select * from S"))).toMatchObject({ code: "WORKBOOK_DAMAGED" })
   })
 
   it("rows and cells out of order, and prefixed elements", async () => {
