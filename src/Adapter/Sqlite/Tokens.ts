@@ -85,7 +85,7 @@ export function* tokens(sql: string): Generator<Token> {
 export interface Parameters {
   /** The highest position: how many values the statement asks for. */
   readonly count: number
-  /** The positions of the `?` in order. */
+  /** The positions without a number in order: those of the `?`, and of nothing (the 1 where only `?2` is written). */
   readonly anonymous: ReadonlyArray<number>
   /** The distinct N of the `?N`. */
   readonly numbered: ReadonlySet<number>
@@ -93,19 +93,22 @@ export interface Parameters {
   readonly named: string | undefined
 }
 
+/** SQLite refuses a statement with a higher one. */
+const highestPosition = 32_766
+
 export const parametersOf = (sql: string): Parameters => {
-  const anonymous: Array<number> = []
   const numbered = new Set<number>()
   let count = 0
   let named: string | undefined
   for (const { kind, text } of tokens(sql)) {
     if (kind !== "parameter") continue
-    if (text === "?") anonymous.push(++count)
+    if (text === "?") count++
     else if (text.startsWith("?")) {
       const position = Number(text.slice(1))
       numbered.add(position)
       count = Math.max(count, position)
     } else named ??= text
   }
-  return { count, anonymous, numbered, named }
+  const positions = Array.from({ length: Math.min(count, highestPosition) }, (_, index) => index + 1)
+  return { count, anonymous: positions.filter((position) => !numbered.has(position)), numbered, named }
 }
