@@ -98,12 +98,20 @@ export const redactor = (secrets: ReadonlyArray<string>): ((text: string) => str
 const maxDepth = 64
 
 /** A copy that JSON can hold, whatever the value is: errors with their own fields, no cycles, no secrets. */
-const plain = (value: unknown, redact: (text: string) => string, depth = 0): unknown => {
+const plain = (
+  value: unknown,
+  redact: (text: string) => string,
+  // Errors of drivers may hold half of the program, and that in circles: each object is told once.
+  seen = new Set<object>(),
+  depth = 0
+): unknown => {
   if (typeof value === "string") return redact(value)
   if (typeof value === "bigint" || typeof value === "symbol" || typeof value === "function")
     return String(value)
   if (value === null || typeof value !== "object") return value
   if (depth >= maxDepth) return "[deeper]"
+  if (seen.has(value)) return "[told above]"
+  seen.add(value)
   if (value instanceof Error) {
     const own = Object.entries(value).filter(
       ([key]) => key !== "name" && key !== "message" && key !== "stack"
@@ -111,15 +119,15 @@ const plain = (value: unknown, redact: (text: string) => string, depth = 0): unk
     return {
       name: value.name,
       message: redact(value.message),
-      ...Object.fromEntries(own.map(([key, item]) => [key, plain(item, redact, depth + 1)])),
-      ...(value.cause === undefined ? {} : { cause: plain(value.cause, redact, depth + 1) }),
+      ...Object.fromEntries(own.map(([key, item]) => [key, plain(item, redact, seen, depth + 1)])),
+      ...(value.cause === undefined ? {} : { cause: plain(value.cause, redact, seen, depth + 1) }),
       stack: redact(value.stack ?? "")
     }
   }
   if (value instanceof Uint8Array) return `[${value.length} bytes]`
-  if (Array.isArray(value)) return value.map((item) => plain(item, redact, depth + 1))
+  if (Array.isArray(value)) return value.map((item) => plain(item, redact, seen, depth + 1))
   const entries = Object.entries(value).map(
-    ([key, item]) => [redact(key), plain(item, redact, depth + 1)] as const
+    ([key, item]) => [redact(key), plain(item, redact, seen, depth + 1)] as const
   )
   return Object.fromEntries(entries)
 }
