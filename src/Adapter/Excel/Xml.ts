@@ -2,8 +2,8 @@
  * A streaming XML reader over the bytes of a part. It is no validator: it wants balanced tags and known entities,
  * refuses a document type (which no part of a workbook may have), and gives names without their namespace prefix.
  *
- * Measured against saxes 6 on a sheet of 100,000 × 20 cells (74 MB of XML), with the cells read: 0.6 s against 1.7 s.
- * It wins because a cell's reference and number are read from the bytes, without a string for either.
+ * Measured beside saxes 6 on the XML of a sheet of 100,000 × 20 cells (74 MB): 0.4 s of processor time against 1.2 s.
+ * It also lets a cell's reference and number be read from the bytes, without a string for either.
  */
 import { TextDecoder } from "node:util"
 import { damaged, Problem } from "./Problem.js"
