@@ -3,6 +3,7 @@ import { createHash } from "node:crypto"
 import { closeSync, openSync, writeSync } from "node:fs"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as LogLevel from "effect/LogLevel"
 import * as Schema from "effect/Schema"
 import type { Scope } from "effect/Scope"
 import { FatalError } from "./FatalError.js"
@@ -75,7 +76,10 @@ export interface CallLogService {
   readonly unsafeEvent: (level: Level, event: EventName, fields?: Record<string, unknown>) => void
 }
 
-export class CallLog extends Context.Tag("mcp-query/CallLog")<CallLog, CallLogService>() {}
+/** Where the lines go. An application that provides none gets them through Effect's own logger. */
+export class CallLog extends Context.Reference<CallLog>()("mcp-query/CallLog", {
+  defaultValue: () => fromLogger([])
+}) {}
 
 const rank: Record<Level, number> = { debug: 0, info: 1, warn: 2, error: 3 }
 
@@ -137,6 +141,31 @@ const hash = (value: unknown) =>
     .update(JSON.stringify(value) ?? "")
     .digest("hex")}`
 
+const logLevels: Record<Level, LogLevel.LogLevel> = {
+  debug: LogLevel.Debug,
+  info: LogLevel.Info,
+  warn: LogLevel.Warning,
+  error: LogLevel.Error
+}
+
+const levelOf = ({ category, outcome }: Pick<CallEntry, "category" | "outcome">): Level =>
+  outcome === "failed" && category === "internal_error" ? "error" : "info"
+
+/** A log whose lines go through Effect's logger: the event is the message, the rest stands in annotations. */
+export const fromLogger = (secrets: ReadonlyArray<string>): CallLogService => {
+  const redact = redactor(secrets)
+  const say = (level: Level, name: string, fields: Record<string, unknown> = {}) =>
+    Effect.annotateLogs(
+      Effect.logWithLevel(logLevels[level], name),
+      Object.fromEntries(Object.entries(fields).map(([key, value]) => [key, plain(value, redact)]))
+    )
+  return {
+    call: (entry) => say(levelOf(entry), "tool_call", entry),
+    event: say,
+    unsafeEvent: (level, name, fields) => void Effect.runFork(say(level, name, fields))
+  }
+}
+
 interface Sink {
   readonly write: (line: string) => void
   readonly pending: () => number
@@ -178,7 +207,7 @@ export const fromSink = (
     call: ({ arguments: raw, ...entry }) =>
       Effect.sync(() => {
         const { correlationId, requestId, source, tool, ...outcome } = entry
-        write(entry.outcome === "failed" && entry.category === "internal_error" ? "error" : "info", {
+        write(levelOf(entry), {
           event: "tool_call",
           correlationId,
           requestId,

@@ -60,7 +60,7 @@ const sourceIdOf = (sources: SourcesService, args: unknown): string | undefined 
 
 const textBytes = ({ content }: CallResult) => Buffer.byteLength(content[0].text)
 
-export const make = (options: McpServerOptions): Effect.Effect<McpServer, never, Sources | CallLog> =>
+export const make = (options: McpServerOptions): Effect.Effect<McpServer, never, Sources> =>
   Effect.gen(function* () {
     const { stdio } = options
     const sources = yield* Sources

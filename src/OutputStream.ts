@@ -1,6 +1,6 @@
 /**
- * A standard descriptor of this process, written without ever blocking the event loop. Node writes to pipes
- * synchronously, so that a client that does not read would stop every other call.
+ * Where answers and lines of the log go. A standard descriptor of this process is written without ever blocking the
+ * event loop: Node writes to pipes synchronously, so that a client that does not read would stop every other call.
  */
 import { fstatSync, writeSync } from "node:fs"
 import { Socket } from "node:net"
@@ -13,8 +13,8 @@ export interface OutputStream {
   readonly onDrained: (done: () => void) => void
 }
 
-const overPipe = (fd: number, onBroken: () => void): OutputStream => {
-  const socket = new Socket({ fd, readable: false, writable: true })
+/** A stream that somebody else made, and ends. What is written after it broke is dropped. */
+export const fromWritable = (stream: NodeJS.WritableStream, onBroken: () => void): OutputStream => {
   let broken = false
   let pending = 0
   const waiting: Array<() => void> = []
@@ -27,14 +27,14 @@ const overPipe = (fd: number, onBroken: () => void): OutputStream => {
     wake()
     onBroken()
   }
-  socket.on("error", fail)
-  socket.on("close", fail)
+  stream.on("error", fail)
+  stream.on("close", fail)
   return {
     write: (text) => {
       if (broken) return
       const bytes = Buffer.from(text, "utf8")
       pending += bytes.length
-      socket.write(bytes, () => {
+      stream.write(bytes, () => {
         pending -= bytes.length
         if (pending === 0) wake()
       })
@@ -46,6 +46,9 @@ const overPipe = (fd: number, onBroken: () => void): OutputStream => {
     }
   }
 }
+
+const overPipe = (fd: number, onBroken: () => void): OutputStream =>
+  fromWritable(new Socket({ fd, readable: false, writable: true }), onBroken)
 
 /** Files and terminals take what they are given. */
 const overFile = (fd: number, onBroken: () => void): OutputStream => ({

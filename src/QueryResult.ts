@@ -1,5 +1,6 @@
-/** The answer of a query, and the builder that keeps it within its limits while rows are read. */
+/** The answer of a query, and how it is made from an adapter's rows. */
 import * as Schema from "effect/Schema"
+import type { Format, RowSet } from "./Rows.js"
 
 /** A cell that was cut at `maxCellBytes`: `row` counts from 0, `bytes` is the whole cell's size. */
 export const TruncatedCell = Schema.Struct({
@@ -28,3 +29,23 @@ export const QueryResult = Schema.Struct({
   )
 })
 export type QueryResult = typeof QueryResult.Type
+
+/** A record's keys are own keys whatever their names, `__proto__` among them. */
+const toRecord = (columns: ReadonlyArray<string>, row: ReadonlyArray<unknown>): Record<string, unknown> =>
+  Object.fromEntries(columns.map((column, index) => [column, row[index]]))
+
+/**
+ * The answer that an adapter's rows make in `format`, which is the one that the adapter was given, because the limit in
+ * bytes is counted in it. `durationMs` is rounded to 0.1 ms.
+ */
+export const fromRowSet = (rowSet: RowSet, format: Format, durationMs: number): QueryResult => ({
+  columns: rowSet.columns,
+  columnTypes: rowSet.columnTypes,
+  rows: format === "columnar" ? rowSet.rows : rowSet.rows.map((row) => toRecord(rowSet.columns, row)),
+  rowCount: rowSet.rows.length,
+  durationMs: Math.round(durationMs * 10) / 10,
+  truncated: rowSet.truncatedBy !== null,
+  ...(rowSet.truncatedBy === null ? {} : { truncatedBy: rowSet.truncatedBy }),
+  ...(rowSet.truncatedCells.length === 0 ? {} : { truncatedCells: rowSet.truncatedCells }),
+  ...(rowSet.notes.length === 0 ? {} : { notes: rowSet.notes })
+})

@@ -10,10 +10,11 @@ import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import { FatalError, type Problem } from "./FatalError.js"
 import { formatPath, schemaIssues } from "./SchemaIssue.js"
-import { ConfigFile, LogSettings, SourceId, substitute } from "./Settings/ConfigFile.js"
+import { ConfigFile, LogSettings, substitute } from "./Settings/ConfigFile.js"
 import { type EngineSettings, fromEntry, fromLocation, secretsOf } from "./Settings/EngineSettings.js"
 import { defaultLimits, type Limits } from "./Settings/Limits.js"
 import { defaultId, type Location, parseLocation } from "./Settings/Location.js"
+import { SourceId } from "./Settings/SourceId.js"
 
 export type SourceSettings = EngineSettings & {
   readonly id: string

@@ -2,18 +2,25 @@
  * From an id to an adapter, and everything that holds for a call on any engine: places and a bounded queue, the
  * deadline, one retry after a lost connection, and the log of a source's connections.
  */
+import * as Arr from "effect/Array"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
+import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import { Owner, type OwnerToken } from "./Adapter/Owner.js"
-import type { AdapterService } from "./Adapter.js"
+import { Adapter, type AdapterService, type Engine } from "./Adapter.js"
 import { CallLog } from "./CallLog.js"
+import { FatalError, type Problem } from "./FatalError.js"
 import { type AdapterFailure, QueryFailed, QueryRejected } from "./QueryError.js"
-import type { Limits } from "./Settings/Limits.js"
+import { formatPath, schemaIssues } from "./SchemaIssue.js"
+import { defaultLimits, type Limits, PartialLimits } from "./Settings/Limits.js"
+import { SourceId } from "./Settings/SourceId.js"
 import type { SourceSettings } from "./Settings.js"
 import * as Breaker from "./Sources/Breaker.js"
 import * as ConnectionEvents from "./Sources/ConnectionEvents.js"
@@ -104,15 +111,27 @@ const timedOut = (timeoutMs: number) =>
 const isWorthRetrying = (failure: AdapterFailure): boolean =>
   failure._tag === "ConnectionFailed" && failure.reason === "closed" && failure.beforeFirstRow === true
 
-const make = (settings: SourceSettings): Effect.Effect<Source, never, CallLog | Scope.Scope> =>
+/** A source whose settings have been checked. */
+interface Definition extends Pick<Source, "id" | "engine" | "description" | "limits"> {
+  readonly acquire: Effect.Effect<AdapterService, never, Scope.Scope>
+}
+
+/** Statements are admitted by the grammar of the source's engine: an adapter of another one would run them unchecked. */
+const sameEngine = ({ engine, id }: Definition, service: AdapterService): Effect.Effect<AdapterService> =>
+  service.engine === engine
+    ? Effect.succeed(service)
+    : Effect.dieMessage(`The adapter of ${id} is for ${service.engine}; the source says ${engine}.`)
+
+const make = (definition: Definition): Effect.Effect<Source, never, Scope.Scope> =>
   Effect.gen(function* () {
     const log = yield* CallLog
     const scope = yield* Effect.scope
-    const { engine, id, limits } = settings
+    const { description, engine, id, limits } = definition
     const owner: OwnerToken = { source: id }
     const ready = yield* Deferred.make<AdapterService>()
     const begin = yield* Effect.once(
-      acquire(settings).pipe(
+      definition.acquire.pipe(
+        Effect.flatMap((service) => sameEngine(definition, service)),
         Scope.extend(scope),
         Effect.provideService(Owner, owner),
         Effect.intoDeferred(ready),
@@ -143,7 +162,7 @@ const make = (settings: SourceSettings): Effect.Effect<Source, never, CallLog | 
     return {
       id,
       engine,
-      description: settings.description,
+      description,
       limits,
       adapter,
       crashed: (by, error) => {
@@ -184,11 +203,85 @@ const make = (settings: SourceSettings): Effect.Effect<Source, never, CallLog | 
     }
   })
 
-/** The sources of the settings. Nothing is contacted before a first call; adapters end with the scope. */
-export const fromSettings = (
-  settings: ReadonlyArray<SourceSettings>
-): Effect.Effect<SourcesService, never, CallLog | Scope.Scope> =>
-  Effect.map(Effect.forEach(settings, make), (all) => ({
+const service = (definitions: ReadonlyArray<Definition>): Effect.Effect<SourcesService, never, Scope.Scope> =>
+  Effect.map(Effect.forEach(definitions, make), (all) => ({
     all,
     get: (id) => Option.fromNullable(all.find((source) => source.id === id))
   }))
+
+/** The sources of the settings. Nothing is contacted before a first call; adapters end with the scope. */
+export const fromSettings = (
+  settings: ReadonlyArray<SourceSettings>
+): Effect.Effect<SourcesService, never, Scope.Scope> =>
+  service(settings.map((source) => ({ ...source, acquire: acquire(source) })))
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Sources of an application
+
+/** A source of an application: any adapter, ours or its own. */
+export interface SourceOptions {
+  /** What callers name it by: `[a-z0-9_]+`. */
+  readonly id: string
+  /**
+   * The adapter's engine. It says by which grammar statements are admitted, how their parameters are written and how
+   * the schema is read; an adapter of another engine ends every call as a defect.
+   */
+  readonly engine: Engine
+  /** What a model is told of the source. */
+  readonly description?: string | undefined
+  /**
+   * Bounds of a call; those left out are `defaultLimits`. Sizes are bytes, times milliseconds. `maxConcurrent` calls run
+   * at once, so give the adapter as many connections.
+   */
+  readonly limits?: Omit<PartialLimits, "connectTimeoutMs"> | undefined
+  /** Built with the first call that needs it, once; released with the sources. */
+  readonly adapter: Layer.Layer<Adapter>
+}
+
+const Options = Schema.Array(Schema.Struct({ id: SourceId, limits: Schema.optional(PartialLimits) }))
+
+const problemsOf = (options: ReadonlyArray<SourceOptions>): ReadonlyArray<Problem> => {
+  const decoded = Schema.decodeUnknownEither(Options, { errors: "all" })(options)
+  const faults = Either.isLeft(decoded) ? schemaIssues(decoded.left.issue) : []
+  const ids = options.map(({ id }) => id)
+  return [
+    ...(options.length === 0 ? [{ where: "sources", expected: "at least one source", found: "none" }] : []),
+    ...faults.map(({ expected, path, received }) => ({
+      where: formatPath(["sources", ...path]),
+      expected,
+      found: received
+    })),
+    ...ids
+      .filter((id, index) => ids.indexOf(id) < index)
+      .map((id) => ({
+        where: "sources",
+        expected: "an id of its own",
+        found: `a second ${JSON.stringify(id)}`
+      }))
+  ]
+}
+
+/**
+ * The sources of an application. Ids and limits that do not fit end in one `FatalError` with all problems. Adapters are
+ * built with the first call on them, and released with the scope.
+ */
+export const fromOptions = (
+  options: ReadonlyArray<SourceOptions>
+): Effect.Effect<SourcesService, FatalError, Scope.Scope> => {
+  const problems = problemsOf(options)
+  return Arr.isNonEmptyReadonlyArray(problems)
+    ? Effect.fail(new FatalError({ problems }))
+    : service(
+        options.map(({ adapter, description, engine, id, limits }) => ({
+          id,
+          engine,
+          description,
+          limits: { ...defaultLimits, ...limits },
+          acquire: Effect.map(Layer.build(adapter), Context.get(Adapter))
+        }))
+      )
+}
+
+/** The same as a Layer: `Sources.layer([{ id: "shop", engine: "sqlite", adapter: Sqlite.layer({ file }) }])`. */
+export const layer = (options: ReadonlyArray<SourceOptions>): Layer.Layer<Sources, FatalError> =>
+  Layer.scoped(Sources, fromOptions(options))

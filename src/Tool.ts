@@ -9,20 +9,20 @@ import { formatPath, type SchemaIssue, schemaIssues } from "./SchemaIssue.js"
 import type { CurrentCall, Source, SourcesService } from "./Sources.js"
 
 /** An answer, and what the log says of it. */
-export interface ToolAnswer {
+export interface ToolAnswer<A extends object = object> {
   /** Conforms to the tool's output Schema. */
-  readonly value: object
+  readonly value: A
   readonly facts?: { readonly rowCount?: number; readonly truncated?: boolean }
 }
 
-export interface Tool {
+export interface Tool<A extends object = object> {
   readonly name: string
   readonly title: string
   readonly description: string
   /** A TypeLiteral: its JSON Schema is an object without additional properties. */
   readonly input: Schema.Schema.AnyNoContext
   readonly output: Schema.Schema.AnyNoContext
-  readonly run: (args: unknown) => Effect.Effect<ToolAnswer, QueryError, CurrentCall>
+  readonly run: (args: unknown) => Effect.Effect<ToolAnswer<A>, QueryError, CurrentCall>
 }
 
 // ---------------------------------------------------------------------------------------------------------------------

@@ -2,15 +2,16 @@
  * Workbooks and delimited text, queried with SQL. The file is read into the memory of a child process, one for each
  * file, and statements run there as they do on an SQLite database.
  */
+import { basename } from "node:path"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { Scope } from "effect/Scope"
 import { Adapter, type AdapterService } from "../Adapter.js"
-import type { ExcelSetup } from "./Excel/Child.js"
-import type { Config } from "./Excel/Config.js"
+import { Config, type ExcelSetup } from "./Excel/Config.js"
 import { toFailure } from "./Excel/Failure.js"
 import * as ChildAdapter from "./Sqlite/ChildAdapter.js"
 import * as ChildPool from "./Sqlite/ChildPool.js"
+import * as Telemetry from "./Telemetry.js"
 
 export { Config } from "./Excel/Config.js"
 
@@ -18,22 +19,32 @@ export { Config } from "./Excel/Config.js"
 const maxTableBytes = 768 * 2 ** 20
 const heapMiB = 192
 
-/** An adapter for one file. Its child ends with the scope. */
-export const make = (config: Config): Effect.Effect<AdapterService, never, Scope> => {
-  const { engine, file } = config
+/** The fields of {@link Config}; those that have a default may be left out. */
+export type Options = Parameters<typeof Config.make>[0]
+
+/**
+ * An adapter for one file. Its child process starts when it is made and ends with the scope. Options that do not fit
+ * {@link Config} throw a `ParseError`.
+ */
+export const make = (options: Options): Effect.Effect<AdapterService, never, Scope> => {
+  const { engine, file } = Config.make(options)
   const setup: ExcelSetup = { file, engine, maxTableBytes }
   return Effect.map(
     ChildPool.make({ program: "ExcelChild", setup, size: 1, spare: false, heapMiB }),
     (pool) =>
-      ChildAdapter.make({
-        engine,
-        pool,
-        toFailure: toFailure(engine === "excel" ? "workbook" : "text file"),
-        describe: (version) =>
-          `${engine === "excel" ? "Workbook" : "Delimited text"} read by SQLite ${version}`
-      })
+      Telemetry.traced(
+        // What runs the statements is SQLite.
+        { system: "sqlite", namespace: basename(file) },
+        ChildAdapter.make({
+          engine,
+          pool,
+          toFailure: toFailure(engine === "excel" ? "workbook" : "text file"),
+          describe: (version) =>
+            `${engine === "excel" ? "Workbook" : "Delimited text"} read by SQLite ${version}`
+        })
+      )
   )
 }
 
-/** The same as a Layer, for applications that embed the adapter. */
-export const layer = (config: Config): Layer.Layer<Adapter> => Layer.scoped(Adapter, make(config))
+/** The same as a Layer. */
+export const layer = (options: Options): Layer.Layer<Adapter> => Layer.scoped(Adapter, make(options))

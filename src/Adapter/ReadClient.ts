@@ -1,11 +1,9 @@
 /**
- * An `@effect/sql` client over an adapter's own way of running statements. Loaded on first use, because neither a
- * query nor the start of the server needs it.
+ * An `@effect/sql` client over an adapter's own way of running statements. That package is loaded on first use, because
+ * neither a query nor the start of the server needs it.
  */
-import * as Reactivity from "@effect/experimental/Reactivity"
-import * as SqlClient from "@effect/sql/SqlClient"
+import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Connection } from "@effect/sql/SqlConnection"
-import { SqlError } from "@effect/sql/SqlError"
 import type { Compiler } from "@effect/sql/Statement"
 import * as Effect from "effect/Effect"
 import type { Scope } from "effect/Scope"
@@ -29,30 +27,43 @@ export interface ReadClientOptions {
 const records = ({ columns, rows }: Table) =>
   rows.map((row) => Object.fromEntries(columns.map((column, index) => [column, row[index]])))
 
-const toSqlError = (failure: AdapterFailure) => new SqlError({ cause: failure, message: failure.message })
-
-export const make = (options: ReadClientOptions): Effect.Effect<SqlClient.SqlClient, never, Scope> => {
-  const run = (sql: string, params: ReadonlyArray<unknown>) =>
-    Effect.mapError(options.run(sql, params), toSqlError)
-  const execute: Connection["execute"] = (sql, params, transform) =>
-    Effect.map(run(sql, params), (table) => {
-      const rows = records(table)
-      return transform === undefined ? rows : transform(rows)
-    })
-  const connection: Connection = {
-    execute,
-    executeUnprepared: execute,
-    executeRaw: run,
-    executeValues: (sql, params) => Effect.map(run(sql, params), ({ rows }) => rows),
-    executeStream: (sql, params, transform) =>
-      Stream.unwrap(Effect.map(execute(sql, params, transform), Stream.fromIterable))
-  }
-  return Effect.provide(
-    SqlClient.make({
-      acquirer: Effect.succeed(connection),
-      compiler: options.compiler,
-      spanAttributes: [["db.system.name", options.system]]
-    }),
-    Reactivity.layer
-  )
-}
+/**
+ * A client whose statements fail with a `SqlError` that has the adapter's failure as its `cause`, as the port asks.
+ * Streams are read whole before their first element.
+ */
+export const make = (options: ReadClientOptions): Effect.Effect<SqlClient, never, Scope> =>
+  Effect.gen(function* () {
+    const [Reactivity, SqlClient, { SqlError }] = yield* Effect.promise(() =>
+      Promise.all([
+        import("@effect/experimental/Reactivity"),
+        import("@effect/sql/SqlClient"),
+        import("@effect/sql/SqlError")
+      ])
+    )
+    const run = (sql: string, params: ReadonlyArray<unknown>) =>
+      Effect.mapError(
+        options.run(sql, params),
+        (failure) => new SqlError({ cause: failure, message: failure.message })
+      )
+    const execute: Connection["execute"] = (sql, params, transform) =>
+      Effect.map(run(sql, params), (table) => {
+        const rows = records(table)
+        return transform === undefined ? rows : transform(rows)
+      })
+    const connection: Connection = {
+      execute,
+      executeUnprepared: execute,
+      executeRaw: run,
+      executeValues: (sql, params) => Effect.map(run(sql, params), ({ rows }) => rows),
+      executeStream: (sql, params, transform) =>
+        Stream.unwrap(Effect.map(execute(sql, params, transform), Stream.fromIterable))
+    }
+    return yield* Effect.provide(
+      SqlClient.make({
+        acquirer: Effect.succeed(connection),
+        compiler: options.compiler,
+        spanAttributes: [["db.system.name", options.system]]
+      }),
+      Reactivity.layer
+    )
+  })

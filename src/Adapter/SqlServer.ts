@@ -1,112 +1,36 @@
-/**
- * SQL Server, and what speaks its protocol and dialect. Statements run on the adapter's own connections, because a
- * general client can neither stop one nor read every value without loss.
- */
+/** SQL Server, and what speaks its protocol and dialect. The driver is loaded when an adapter is made, not when this module is. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { Scope } from "effect/Scope"
-import { Adapter, type AdapterService, type CallLimits, type Statement } from "../Adapter.js"
-import { type AdapterFailure, QueryRejected } from "../QueryError.js"
-import { RowBuilder, type RowSet } from "../Rows.js"
-import type { Config } from "./SqlServer/Config.js"
-import { execute, parameterName } from "./SqlServer/Execution.js"
-import { explain } from "./SqlServer/Explain.js"
-import { parameterFault } from "./SqlServer/ParameterCount.js"
-import { report } from "./SqlServer/Report.js"
-import * as Sessions from "./SqlServer/Sessions.js"
+import { Adapter, type AdapterService } from "../Adapter.js"
+import { Config } from "./SqlServer/Config.js"
+import * as Telemetry from "./Telemetry.js"
 
 export { Config, configFromUrl } from "./SqlServer/Config.js"
 
-/** Wide enough for any catalog, and still a bound. */
-const catalogLimits: CallLimits = {
-  maxRows: 200_000,
-  maxBytes: 64 * 2 ** 20,
-  maxCellBytes: 2 ** 20,
-  timeoutMs: 30_000,
-  format: "columnar"
-}
+/** The fields of {@link Config}; those that have a default may be left out. */
+export type Options = Parameters<typeof Config.make>[0]
 
-const unverifiable = new QueryRejected({
-  reason: "unverifiable",
-  message: "The statement could not be checked and was not run."
+const databaseOf = ({ database, host, instance, port }: Config): Telemetry.Database => ({
+  system: "microsoft.sql_server",
+  namespace:
+    database === undefined || instance === undefined ? (database ?? instance) : `${instance}|${database}`,
+  address: host,
+  port
 })
-
-/** The client's compiler calls its parameters `@1`, `@2`, …. */
-const clientParameterName = (position: number) => String(position)
 
 /**
  * An adapter for one database. Its connections are made by the calls that need them and end with the scope. The login
- * should be one that may only read (see `report`): the dialect has no read-only session.
+ * should be one that may only read (see `report`): the dialect has no read-only session. `options` may come from
+ * {@link configFromUrl}; one that does not fit {@link Config} throws a `ParseError`.
  */
-export const make = (config: Config): Effect.Effect<AdapterService, never, Scope> =>
-  Effect.map(Sessions.make(config), (sessions): AdapterService => {
-    const run = (
-      sql: string,
-      params: ReadonlyArray<unknown>,
-      limits: CallLimits,
-      nameOf = parameterName
-    ): Effect.Effect<RowSet, AdapterFailure> =>
-      sessions.transact(limits.timeoutMs, (wire) =>
-        Effect.suspend(() => {
-          let builder = new RowBuilder([], limits)
-          const sink = {
-            columns: (columns: ConstructorParameters<typeof RowBuilder>[0]) => {
-              builder = new RowBuilder(columns, limits)
-            },
-            row: (cells: Parameters<RowBuilder["add"]>[0]) => builder.add(cells)
-          }
-          const { maxCellBytes } = limits
-          return Effect.map(
-            execute(wire, { sql, kind: "statement", params, nameOf, sink, maxCellBytes }),
-            (ending) => ({ ending, value: builder.finish() })
-          )
-        })
-      )
+export const make = (options: Options): Effect.Effect<AdapterService, never, Scope> => {
+  const config = Config.make(options)
+  return Effect.promise(() => import("./SqlServer/Service.js")).pipe(
+    Effect.flatMap(({ make }) => make(config)),
+    Effect.map((service) => Telemetry.traced(databaseOf(config), service))
+  )
+}
 
-    const checked = <A>(
-      query: Statement & { readonly mode: string },
-      use: Effect.Effect<A, AdapterFailure>
-    ): Effect.Effect<A, AdapterFailure> =>
-      Effect.suspend(() => {
-        if (query.mode !== "execute") return Effect.fail(unverifiable)
-        const fault = parameterFault(query.sql, query.params.length)
-        return fault === undefined ? use : Effect.fail(fault)
-      })
-
-    return {
-      engine: "mssql",
-      query: (query, limits) => checked(query, run(query.sql, query.params, limits)),
-      explain: (query, limits) =>
-        checked(
-          query,
-          sessions.exclusive((wire) => explain(wire, query, limits))
-        ),
-      client: Effect.gen(function* () {
-        const [{ make }, { makeCompiler }] = yield* Effect.promise(() =>
-          Promise.all([import("./ReadClient.js"), import("@effect/sql-mssql/MssqlClient")])
-        )
-        return yield* make({
-          compiler: makeCompiler(),
-          system: "microsoft.sql_server",
-          run: (sql, params) => run(sql, params, catalogLimits, clientParameterName)
-        })
-      }),
-      report: sessions.exclusive((wire) =>
-        report(
-          (sql) =>
-            Effect.suspend(() => {
-              const rows: Array<ReadonlyArray<unknown>> = []
-              const sink = {
-                columns: () => {},
-                row: (cells: ReadonlyArray<unknown>) => rows.push(cells) < 10_000
-              }
-              return Effect.as(execute(wire, { sql, kind: "batch", sink, maxCellBytes: 4096 }), rows)
-            }),
-          wire.encrypted
-        )
-      )
-    }
-  })
-
-/** The same as a Layer, for applications that embed the adapter. */
-export const layer = (config: Config): Layer.Layer<Adapter> => Layer.scoped(Adapter, make(config))
+/** The same as a Layer. */
+export const layer = (options: Options): Layer.Layer<Adapter> => Layer.scoped(Adapter, make(options))

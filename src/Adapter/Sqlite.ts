@@ -2,15 +2,17 @@
  * SQLite files. Statements run in child processes, because the driver is synchronous and a statement can only be
  * stopped for certain by ending its process.
  */
+import { basename } from "node:path"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { Scope } from "effect/Scope"
 import { Adapter, type AdapterService } from "../Adapter.js"
-import type { SqliteSetup } from "./Sqlite/Child.js"
 import * as ChildAdapter from "./Sqlite/ChildAdapter.js"
 import * as ChildPool from "./Sqlite/ChildPool.js"
-import type { Config } from "./Sqlite/Config.js"
+import { Config } from "./Sqlite/Config.js"
 import { toFailure } from "./Sqlite/Failure.js"
+import type { SqliteSetup } from "./Sqlite/Protocol.js"
+import * as Telemetry from "./Telemetry.js"
 
 export { Config } from "./Sqlite/Config.js"
 
@@ -18,15 +20,25 @@ export { Config } from "./Sqlite/Config.js"
 const heapLimitBytes = 128 * 2 ** 20
 const heapMiB = 192
 
-/** An adapter for one database file. Its children end with the scope. */
-export const make = (config: Config): Effect.Effect<AdapterService, never, Scope> => {
-  const setup: SqliteSetup = { file: config.file, heapLimitBytes }
+/** The fields of {@link Config}; those that have a default may be left out. */
+export type Options = Parameters<typeof Config.make>[0]
+
+/**
+ * An adapter for one database file. Its child processes start when it is made and end with the scope. Options that do
+ * not fit {@link Config} throw a `ParseError`.
+ */
+export const make = (options: Options): Effect.Effect<AdapterService, never, Scope> => {
+  const { file, maxConcurrent } = Config.make(options)
+  const setup: SqliteSetup = { file, heapLimitBytes }
   return Effect.map(
-    ChildPool.make({ program: "SqliteChild", setup, size: config.maxConcurrent, spare: true, heapMiB }),
+    ChildPool.make({ program: "SqliteChild", setup, size: maxConcurrent, spare: true, heapMiB }),
     (pool) =>
-      ChildAdapter.make({ engine: "sqlite", pool, toFailure, describe: (version) => `SQLite ${version}` })
+      Telemetry.traced(
+        { system: "sqlite", namespace: basename(file) },
+        ChildAdapter.make({ engine: "sqlite", pool, toFailure, describe: (version) => `SQLite ${version}` })
+      )
   )
 }
 
-/** The same as a Layer, for applications that embed the adapter. */
-export const layer = (config: Config): Layer.Layer<Adapter> => Layer.scoped(Adapter, make(config))
+/** The same as a Layer. */
+export const layer = (options: Options): Layer.Layer<Adapter> => Layer.scoped(Adapter, make(options))

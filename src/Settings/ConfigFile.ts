@@ -2,10 +2,7 @@
 import * as Schema from "effect/Schema"
 import { SourceEntry } from "./EngineSettings.js"
 import { PartialLimits } from "./Limits.js"
-
-export const SourceId = Schema.String.pipe(Schema.pattern(/^[a-z0-9_]+$/)).annotations({
-  description: "an id of a-z, 0-9 and _"
-})
+import { SourceId } from "./SourceId.js"
 
 export const LogSettings = Schema.Struct({
   level: Schema.optionalWith(

@@ -118,7 +118,7 @@ const ofUrl = (
 ): Either.Either<EngineSettings, Problems> =>
   engine === "postgres"
     ? ofPostgres(Postgres.configFromUrl(location), where, effective)
-    : ofSqlServer(SqlServer.configFromUrl(Redacted.value(location), connectionLimits(effective)), where)
+    : ofSqlServer(SqlServer.configFromUrl(location, connectionLimits(effective)), where)
 
 /** The engine of a `SOURCE` argument; relative files resolve from the current folder. */
 export const fromLocation = (

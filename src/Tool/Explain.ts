@@ -9,6 +9,7 @@ import { decodeArguments, paramsField, sourceField, sourceOf, sqlField, type Too
 
 /** The engine's plan, a node a line, children indented. */
 export const PlanResult = Schema.Struct({ plan: Schema.Array(Schema.String) })
+export type PlanResult = typeof PlanResult.Type
 
 /** What may be run, and yet has no plan; behind white space and comments. */
 const withoutPlan = /^(?:\s|--[^\n]*(?:\n|$)|\/\*[\s\S]*?\*\/)*(?:explain|pragma|show)\b/i
@@ -19,7 +20,7 @@ const noPlan = new QueryRejected({
   hint: "Send the statement itself, without EXPLAIN."
 })
 
-export const make = (sources: SourcesService, hints: Hints): Tool => {
+export const make = (sources: SourcesService, hints: Hints): Tool<PlanResult> => {
   const input = Schema.Struct({ sql: sqlField, ...sourceField(sources), params: paramsField })
   const decode = decodeArguments(input)
   return {

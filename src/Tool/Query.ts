@@ -5,8 +5,7 @@ import * as Schema from "effect/Schema"
 import type { Engine } from "../Adapter.js"
 import { type Hints, truncationNotes } from "../Hint.js"
 import * as Policy from "../Policy.js"
-import { QueryResult } from "../QueryResult.js"
-import type { Format, RowSet } from "../Rows.js"
+import * as QueryResult from "../QueryResult.js"
 import type { SourcesService } from "../Sources.js"
 import {
   checkCap,
@@ -34,27 +33,6 @@ const argumentsOf = (sources: SourcesService) =>
     )
   })
 
-/** A record's keys are own keys whatever their names, `__proto__` among them. */
-const toRecord = (columns: ReadonlyArray<string>, row: ReadonlyArray<unknown>): Record<string, unknown> =>
-  Object.fromEntries(columns.map((column, index) => [column, row[index]]))
-
-const toResult = (
-  rowSet: RowSet,
-  notes: ReadonlyArray<string>,
-  format: Format,
-  durationMs: number
-): QueryResult => ({
-  columns: rowSet.columns,
-  columnTypes: rowSet.columnTypes,
-  rows: format === "columnar" ? rowSet.rows : rowSet.rows.map((row) => toRecord(rowSet.columns, row)),
-  rowCount: rowSet.rows.length,
-  durationMs: Math.round(durationMs * 10) / 10,
-  truncated: rowSet.truncatedBy !== null,
-  ...(rowSet.truncatedBy === null ? {} : { truncatedBy: rowSet.truncatedBy }),
-  ...(rowSet.truncatedCells.length === 0 ? {} : { truncatedCells: rowSet.truncatedCells }),
-  ...(notes.length === 0 ? {} : { notes })
-})
-
 const dialects: Record<Engine, string> = {
   sqlite: "SQLite",
   excel: "SQLite",
@@ -63,7 +41,7 @@ const dialects: Record<Engine, string> = {
   mssql: "T-SQL"
 }
 
-export const make = (sources: SourcesService, hints: Hints): Tool => {
+export const make = (sources: SourcesService, hints: Hints): Tool<QueryResult.QueryResult> => {
   const input = argumentsOf(sources)
   const decode = decodeArguments(input)
   const engines = [...new Set(sources.all.map(({ engine }) => engine))]
@@ -78,7 +56,7 @@ export const make = (sources: SourcesService, hints: Hints): Tool => {
       "Writes are refused. Large results are cut (truncated: true): aggregate, filter or page in SQL. " +
       `Call schema first when names are unknown. ${sourcesSentence(sources)}`,
     input,
-    output: QueryResult,
+    output: QueryResult.QueryResult,
     run: (raw) =>
       Effect.gen(function* () {
         const args = yield* decode(raw)
@@ -102,7 +80,7 @@ export const make = (sources: SourcesService, hints: Hints): Tool => {
           .pipe(hints.onFailure(source, args.sql))
         const elapsed = Number((yield* Clock.currentTimeNanos) - from) / 1e6
         const notes = [...rowSet.notes, ...truncationNotes(rowSet, source.engine)]
-        const value = toResult(rowSet, notes, format, elapsed)
+        const value = QueryResult.fromRowSet({ ...rowSet, notes }, format, elapsed)
         return { value, facts: { rowCount: value.rowCount, truncated: value.truncated } }
       })
   }

@@ -1,7 +1,8 @@
 /** The tool `schema`: from "what is here?" to the facts that a right query needs. */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import type { SourcesService } from "../Sources.js"
+import type { SchemaResult } from "../Catalog.js"
+import type { Source, SourcesService } from "../Sources.js"
 import {
   decodeArguments,
   numberField,
@@ -40,8 +41,17 @@ const argumentsOf = (sources: SourcesService) =>
     limit: numberField(maxLimit)
   })
 
+/** The sources: the answer where none is named and there are several. */
+export interface SourceList {
+  readonly sources: ReadonlyArray<Pick<Source, "id" | "engine"> & { readonly description?: string }>
+  readonly truncated: false
+  readonly notes?: ReadonlyArray<string>
+}
+
+export type SchemaAnswer = SchemaResult | SourceList
+
 /** `unasked`: something was asked for that only a source could answer. */
-const listOf = (sources: SourcesService, unasked: boolean): ToolAnswer => ({
+const listOf = (sources: SourcesService, unasked: boolean): ToolAnswer<SourceList> => ({
   value: {
     sources: sources.all.map(({ description, engine, id }) => ({
       id,
@@ -53,7 +63,7 @@ const listOf = (sources: SourcesService, unasked: boolean): ToolAnswer => ({
   }
 })
 
-export const make = (sources: SourcesService): Tool => {
+export const make = (sources: SourcesService): Tool<SchemaAnswer> => {
   const input = argumentsOf(sources)
   const decode = decodeArguments(input)
   const several = sources.all.length > 1

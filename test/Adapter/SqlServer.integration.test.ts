@@ -34,7 +34,7 @@ const engine = await Effect.runPromise(
   Effect.gen(function* () {
     if (url === undefined || url === "") return "none" as const
     const config = Either.getOrThrowWith(
-      configFromUrl(url),
+      configFromUrl(Redacted.make(url)),
       (problems) => new Error(JSON.stringify(problems))
     )
     const found = yield* Effect.either(
@@ -131,7 +131,7 @@ describe.runIf(engine !== "none")(`SQL Server (${engine})`, () => {
     )
 
   beforeAll(async () => {
-    const config = Either.getOrThrow(configFromUrl(url ?? ""))
+    const config = Either.getOrThrow(configFromUrl(Redacted.make(url ?? "")))
     administrator = await Effect.runPromise(connect(config, nobody))
     await batch(administrator, `CREATE DATABASE ${database}`)
     const inDatabase = new Config({ ...config, database })

@@ -1,15 +1,9 @@
 /** The child process that holds one workbook, or one file of delimited text. */
 import { serve } from "../Sqlite/ChildHost.js"
 import { openWorkbook } from "./Book.js"
+import type { ExcelSetup } from "./Config.js"
 import { CurrentFile } from "./CurrentFile.js"
 import { openDelimited } from "./Delimited.js"
-
-export interface ExcelSetup {
-  readonly file: string
-  readonly engine: "excel" | "csv"
-  /** Bound of what the tables may take, in bytes. */
-  readonly maxTableBytes: number
-}
 
 /** Tables, shared strings and heap together, with room to spare. */
 const maxResidentBytes = 1536 * 2 ** 20

@@ -7,3 +7,11 @@ export class Config extends Schema.Class<Config>("ExcelConfig")({
   /** `excel`: a workbook (`.xlsx`, `.xlsm`, `.xltx`). `csv`: delimited text (`.csv`, `.tsv`). */
   engine: Schema.optionalWith(Schema.Literal("excel", "csv"), { default: () => "excel" as const })
 }) {}
+
+/** The first message to the child of a file. */
+export interface ExcelSetup {
+  readonly file: string
+  readonly engine: "excel" | "csv"
+  /** Bound of what the tables may take, in bytes. */
+  readonly maxTableBytes: number
+}

@@ -140,10 +140,10 @@ export interface ConnectionLimits {
  * value that may be secret.
  */
 export const configFromUrl = (
-  url: string,
+  url: Redacted.Redacted<string>,
   limits: ConnectionLimits = {}
 ): Either.Either<Config, ReadonlyArray<Problem>> => {
-  const { options, problems } = connectionOptions(url)
+  const { options, problems } = connectionOptions(Redacted.value(url))
   if (problems.length > 0) return Either.left(problems)
   const decoded = Schema.decodeUnknownEither(Config, { errors: "all" })({
     ...(limits.connectTimeoutMs === undefined ? {} : { connectTimeoutMs: limits.connectTimeoutMs }),

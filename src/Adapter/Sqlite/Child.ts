@@ -4,12 +4,7 @@ import { dirname } from "node:path"
 import Database from "better-sqlite3"
 import { serve } from "./ChildHost.js"
 import { execute, lockWaitMs, Refused } from "./Execute.js"
-
-export interface SqliteSetup {
-  readonly file: string
-  /** Bound of the memory that SQLite itself may take in this process, in bytes. */
-  readonly heapLimitBytes: number
-}
+import type { SqliteSetup } from "./Protocol.js"
 
 /** A database whose folder takes no lock files is read into memory; a larger one is refused. */
 const inMemoryLimit = 256 * 2 ** 20

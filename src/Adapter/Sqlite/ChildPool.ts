@@ -33,12 +33,13 @@ export interface ChildPool {
   ) => Effect.Effect<Reply, ConnectionFailed | QueryFailed>
 }
 
-/** Beside the bundle; from the sources, the program that the last build left in `dist`. */
+/** Beside the bundle, above the library's modules; from the sources, the program that the last build left in `dist`. */
 const locate = (program: string): string => {
   for (const place of [
     `./${program}.js`,
     `../${program}.js`,
     `../../${program}.js`,
+    `../../../${program}.js`,
     `../../../dist/${program}.js`
   ]) {
     const file = fileURLToPath(new URL(place, import.meta.url))

@@ -26,8 +26,7 @@ const request = (sql: string): StatementRequest => ({
   kind: "query",
   sql,
   params: [],
-  limits,
-  lockDeadline: 0
+  limits
 })
 
 /** Reads in this process, without a child. */

@@ -9,13 +9,13 @@ import {
 } from "../../../src/Adapter/SqlServer/Config.js"
 
 const read = (url: string) =>
-  Either.match(configFromUrl(url), {
+  Either.match(configFromUrl(Redacted.make(url)), {
     onLeft: (problems) => ({ problems }),
     onRight: (config) => ({ config })
   })
 
 const configOf = (url: string): Config =>
-  Either.getOrThrowWith(configFromUrl(url), (problems) => new Error(JSON.stringify(problems)))
+  Either.getOrThrowWith(configFromUrl(Redacted.make(url)), (problems) => new Error(JSON.stringify(problems)))
 
 const plain = (config: Config) => ({
   ...config,
@@ -89,8 +89,8 @@ describe("URLs and connection strings", () => {
 
   it("take the source's limits, which an option of their own overrules", () => {
     const limits = { connectTimeoutMs: 1234, maxConcurrent: 2 }
-    expect(Either.getOrThrow(configFromUrl("mssql://a:b@c", limits))).toMatchObject(limits)
-    expect(Either.getOrThrow(configFromUrl("mssql://a:b@c?timeout=3", limits))).toMatchObject({
+    expect(Either.getOrThrow(configFromUrl(Redacted.make("mssql://a:b@c"), limits))).toMatchObject(limits)
+    expect(Either.getOrThrow(configFromUrl(Redacted.make("mssql://a:b@c?timeout=3"), limits))).toMatchObject({
       connectTimeoutMs: 3000
     })
   })
