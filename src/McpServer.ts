@@ -12,6 +12,7 @@ import * as Runtime from "effect/Runtime"
 import { monotonicFactory } from "ulid"
 import { CallLog, redactor } from "./CallLog.js"
 import { type CallResult, fromExit, type Response } from "./McpServer/Response.js"
+import * as Span from "./McpServer/Span.js"
 import type { Stdio } from "./McpServer/Stdio.js"
 import { ConnectionFailed } from "./QueryError.js"
 import { CurrentCall, Sources, type SourcesService } from "./Sources.js"
@@ -30,6 +31,13 @@ export interface McpServerOptions {
 export interface McpServer {
   /** Waits until nothing is in flight, for at most `graceMs`; what is not done by then is answered as failed. */
   readonly drain: (graceMs: number) => Effect.Effect<void>
+}
+
+/** What a call is told of its request. */
+interface Request {
+  readonly method: string
+  readonly requestId: string | number
+  readonly meta: unknown
 }
 
 const stopping = new ConnectionFailed({
@@ -74,7 +82,7 @@ export const make = (options: McpServerOptions): Effect.Effect<McpServer, never,
     const awaitReader = Effect.async<void>((resume) => stdio.onReader(() => resume(Effect.void)))
 
     /** A call from its raw arguments to its response; none when it was cancelled. */
-    const call = (tool: Tool, args: unknown, requestId: string | number) =>
+    const call = (tool: Tool, args: unknown, { meta, method, requestId }: Request) =>
       Effect.uninterruptibleMask((restore) =>
         Effect.gen(function* () {
           const correlationId = correlationIds()
@@ -84,17 +92,11 @@ export const make = (options: McpServerOptions): Effect.Effect<McpServer, never,
           const exit = yield* Effect.exit(
             restore(
               Effect.raceFirst(
-                tool.run(args).pipe(
-                  Effect.provideService(CurrentCall, { attempts, awaitReader }),
-                  Effect.withSpan(`tools/call ${tool.name}`, {
-                    kind: "server",
-                    attributes: {
-                      "mcp.tool": tool.name,
-                      "mcp_query.source": source,
-                      "mcp_query.correlation_id": correlationId
-                    }
-                  })
-                ),
+                tool
+                  .run(args)
+                  .pipe(Effect.provideService(CurrentCall, { attempts, awaitReader }), (running) =>
+                    Span.traced({ method, tool: tool.name, requestId, source, correlationId, meta }, running)
+                  ),
                 Deferred.await(stopped)
               )
             )
@@ -119,10 +121,10 @@ export const make = (options: McpServerOptions): Effect.Effect<McpServer, never,
         })
       )
 
-    const answer = async (tool: Tool, args: unknown, requestId: string | number, signal: AbortSignal) =>
+    const answer = async (tool: Tool, args: unknown, request: Request, signal: AbortSignal) =>
       // The SDK leaves a cancelled request unanswered, whatever becomes of this.
       Option.getOrThrowWith(
-        await Runtime.runPromise(runtime)(call(tool, args, requestId), { signal }),
+        await Runtime.runPromise(runtime)(call(tool, args, request), { signal }),
         () => new McpError(ErrorCode.ConnectionClosed, "Cancelled.")
       )
 
@@ -131,7 +133,7 @@ export const make = (options: McpServerOptions): Effect.Effect<McpServer, never,
       return { tools: make(tools, options.structuredContent) }
     }
 
-    const callTool = async (params: unknown, requestId: string | number, signal: AbortSignal) => {
+    const callTool = async (params: unknown, request: Request, signal: AbortSignal) => {
       const { arguments: args, name } = isObject(params) ? params : {}
       const tool = tools.find((candidate) => candidate.name === name)
       if (typeof name !== "string") throw invalidParams("The tool's name must be a string.")
@@ -141,10 +143,10 @@ export const make = (options: McpServerOptions): Effect.Effect<McpServer, never,
         )
       if (args !== undefined && !isObject(args))
         throw invalidParams("The tool's arguments must be an object.")
-      return (await answer(tool, args, requestId, signal)).result
+      return (await answer(tool, args, request, signal)).result
     }
 
-    const readResource = async (params: unknown, requestId: string | number, signal: AbortSignal) => {
+    const readResource = async (params: unknown, request: Request, signal: AbortSignal) => {
       const Resources = await loadResources()
       const { uri } = isObject(params) ? params : {}
       if (typeof uri !== "string") throw invalidParams("The resource's uri must be a string.")
@@ -152,7 +154,7 @@ export const make = (options: McpServerOptions): Effect.Effect<McpServer, never,
       const tool = tools.find(({ name }) => name === "schema")
       if (args === undefined || tool === undefined)
         throw resourceError(resourceNotFound, "There is no such resource.")
-      const { error, result } = await answer(tool, args, requestId, signal)
+      const { error, result } = await answer(tool, args, request, signal)
       if (error !== undefined)
         throw resourceError(
           error.reason === "unknown_table" ? resourceNotFound : ErrorCode.InternalError,
@@ -163,18 +165,19 @@ export const make = (options: McpServerOptions): Effect.Effect<McpServer, never,
     }
 
     const server = new Server({ name: "mcp-query", version }, { capabilities: { tools: {}, resources: {} } })
-    server.fallbackRequestHandler = async (request, { requestId, signal }) => {
-      switch (request.method) {
+    server.fallbackRequestHandler = async ({ method, params }, { _meta, requestId, signal }) => {
+      const request = { method, requestId: stdio.clientId(requestId), meta: _meta }
+      switch (method) {
         case "tools/list":
           return listTools()
         case "tools/call":
-          return callTool(request.params, stdio.clientId(requestId), signal)
+          return callTool(params, request, signal)
         case "resources/list":
           return (await loadResources()).list(sources)
         case "resources/templates/list":
           return (await loadResources()).templates(sources)
         case "resources/read":
-          return readResource(request.params, stdio.clientId(requestId), signal)
+          return readResource(params, request, signal)
         default:
           throw new McpError(ErrorCode.MethodNotFound, "Method not found.")
       }
