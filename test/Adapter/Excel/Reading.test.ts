@@ -26,7 +26,8 @@ const request = (sql: string): StatementRequest => ({
   kind: "query",
   sql,
   params: [],
-  limits
+  limits,
+  lockDeadline: 0
 })
 
 /** Reads in this process, without a child. */
