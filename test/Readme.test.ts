@@ -108,12 +108,21 @@ describe("README", () => {
     const commands = shellLines
       .filter((line) => line.startsWith("node dist/main.js"))
       .map((line) => line.split(" "))
-    expect(commands).toHaveLength(4)
+    expect(commands).toHaveLength(5)
     const [config] = find("sources")
     writeFileSync(join(place, "mcp-query.json"), JSON.stringify(config))
     for (const words of commands) {
       const args = argumentsIn(words)
-      if (args[0] === "check") {
+      if (args[0] === "audit") {
+        const [line] = find("event")
+        writeFileSync(
+          join(place, "calls.log"),
+          `${JSON.stringify({ ...line, time: new Date().toISOString() })}\n`
+        )
+        const { stdout } = await run(process.execPath, [mainFile, ...args], { cwd: place })
+        expect(stdout).toContain("shop")
+        expect(readFileSync(join(place, "report.html"), "utf8")).toContain("<svg")
+      } else if (args[0] === "check") {
         const failed = await run(process.execPath, [mainFile, ...args], { cwd: place, env }).catch(
           (error) => error
         )
