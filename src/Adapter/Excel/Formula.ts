@@ -15,9 +15,12 @@ const shifted = (value: number, by: number, anchored: boolean, last: number): nu
   return moved >= 1 && moved <= last ? moved : undefined
 }
 
+/** Twice what Excel allows; a longer formula is left as it is. */
+const longestFormula = 16_384
+
 /** The formula as it reads when it is moved by rows and columns: relative references move along. */
 export const moveFormula = (formula: string, rows: number, columns: number): string => {
-  if (rows === 0 && columns === 0) return formula
+  if ((rows === 0 && columns === 0) || formula.length > longestFormula) return formula
   const column = (anchor: string | undefined, letters: string | undefined) => {
     const moved = shifted(columnOf(letters ?? ""), columns, anchor === "$", lastColumn)
     return moved === undefined ? undefined : `${anchor ?? ""}${lettersOf(moved)}`

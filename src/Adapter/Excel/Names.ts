@@ -76,6 +76,8 @@ const tableTarget = (table: Table, { sheets }: Inventory): Resolution => {
 /** `'Other Sheet'!$A$1:$B$2` → its sheet's name and its range. */
 const plainReference = /^(?:'((?:[^']|'')+)'|([^'!,()[\]"]+))!([$A-Za-z0-9:]+)$/
 
+const shortened = (text: string) => (text.length > 200 ? `${text.slice(0, 200)}…` : text)
+
 const nameTarget = (name: DefinedName, { sheets }: Inventory): Resolution => {
   const found = plainReference.exec(name.refersTo.replace(/^=/, ""))
   const sheetName = found?.[1]?.replaceAll("''", "'") ?? found?.[2]
@@ -84,7 +86,7 @@ const nameTarget = (name: DefinedName, { sheets }: Inventory): Resolution => {
   if (sheet === undefined || range === undefined)
     return {
       kind: "no_table",
-      message: `The defined name "${name.name}" is no single range of this workbook: it stands for ${name.refersTo}.`
+      message: `The defined name "${name.name}" is no single range of this workbook: it stands for ${shortened(name.refersTo)}.`
     }
   return {
     kind: "target",

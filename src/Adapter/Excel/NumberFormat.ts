@@ -38,8 +38,12 @@ const kindOfSection = (section: string): FormatKind => {
   return clock ? "clock" : "number"
 }
 
+/** No program writes longer codes; the patterns here are not made for them. */
+const longestCode = 1024
+
 /** The kind of a custom format, by its first section: the one of positive numbers. */
 export const kindOfCode = (code: string): FormatKind => {
+  if (code.length > longestCode) return "number"
   const first = /^(?:"[^"]*"?|\\.|\[[^\]]*\]|[^;"\\[])*/.exec(code)?.[0] ?? ""
   return kindOfSection(first)
 }

@@ -11,7 +11,14 @@ import type { Book } from "./Book.js"
 import { columnsTable, objectsTable } from "./Describe.js"
 import { moveFormula } from "./Formula.js"
 import { type Grid, GridBuilder, type GridSink, maxColumns, StartsFurtherLeft } from "./Grid.js"
-import { type CatalogTable, namedTables, type Resolution, resolve, type Target } from "./Names.js"
+import {
+  type CatalogTable,
+  type Inventory,
+  namedTables,
+  type Resolution,
+  resolve,
+  type Target
+} from "./Names.js"
 import { addressOf, lastColumn, lastRow, rangeText } from "./Reference.js"
 import { type Reads, readsOf } from "./Statement.js"
 import { TableStore } from "./TableStore.js"
@@ -35,6 +42,15 @@ const missingTable = /^no such table: (.*)$/s
 
 const literalText = (token: string) => token.slice(1, -1).replaceAll("''", "'")
 
+const spellingsOf = ({ names, sheets, tables }: Inventory): ReadonlyMap<string, ReadonlyArray<string>> => {
+  const all = new Map<string, Set<string>>()
+  for (const { name } of [...sheets, ...tables, ...names]) {
+    const folded = sqliteFold(name)
+    all.set(folded, (all.get(folded) ?? new Set()).add(name))
+  }
+  return new Map([...all].flatMap(([folded, each]) => (each.size > 1 ? [[folded, [...each]]] : [])))
+}
+
 const ignoreRows: GridSink = { widen: () => {}, row: () => {} }
 
 const columnOf = (name: string, type: ColumnType) => ({ name, type, letters: "", errors: 0, uncached: 0 })
@@ -56,11 +72,14 @@ export class Session {
   /** Whole sheets that were read, for `xl_sheets`. */
   readonly #facts = new Map<string, Grid>()
   #sheetFactsComplete = false
+  /** The names that SQLite cannot tell apart, by what it takes them for. */
+  readonly #spellings: ReadonlyMap<string, ReadonlyArray<string>>
   #read = false
 
   constructor(book: Book, maxBytes: number) {
     this.#book = book
     this.#maxBytes = maxBytes
+    this.#spellings = spellingsOf(book.inventory)
     this.#database = this.#open()
     this.#store = new TableStore(this.#database)
   }
@@ -446,9 +465,7 @@ export class Session {
 
   /** The spellings of a name that mean different things. */
   #rivals(name: string): ReadonlyArray<string> {
-    const { names, sheets, tables } = this.#book.inventory
-    const spellings = [...sheets, ...tables, ...names].map((each) => each.name)
-    return [...new Set(spellings.filter((each) => sqliteFold(each) === sqliteFold(name)))]
+    return this.#spellings.get(sqliteFold(name)) ?? []
   }
 
   /** Two of them in one statement would both be the one that was found first. */

@@ -27,4 +27,9 @@ describe("moveFormula, two rows down and one column right", () => {
   it("a formula that is not moved stays", () => {
     expect(moveFormula("a1+XFD1", 0, 0)).toBe("a1+XFD1")
   })
+
+  it("an endless formula stays", () => {
+    for (const formula of ["[".repeat(1e6), '"'.repeat(1e6 + 1), "A1+".repeat(1e6)])
+      expect(moveFormula(formula, 1, 1)).toBe(formula)
+  })
 })

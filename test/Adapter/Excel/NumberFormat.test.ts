@@ -62,4 +62,9 @@ describe("NumberFormat", () => {
     expect(ids("clock")).toEqual([18, 19, 20, 21, 32, 33, 34, 35, 45, 46, 47])
     expect(ids("date")).toEqual([14, 15, 16, 17, 27, 28, 29, 30, 31, 36, 50, 51, 52, 53, 54, 55, 56, 57, 58])
   })
+
+  it("endless codes are read at once", () => {
+    for (const code of ["h".repeat(1e6), "[".repeat(1e6), '"'.repeat(1e6 + 1), "m".repeat(1e6)])
+      expect(kindOfCode(code)).toBe("number")
+  })
 })
