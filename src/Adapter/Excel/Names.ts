@@ -43,17 +43,53 @@ const everything: Range = { top: 1, left: 1, bottom: lastRow, right: lastColumn 
 
 const fold = (name: string) => name.normalize("NFC").toLowerCase()
 
-/** An exact match wins over one that ignores case. */
-const pick = <A extends { readonly name: string }>(all: ReadonlyArray<A>, name: string, exact: boolean) =>
-  all.filter((each) => (exact ? each.name === name : fold(each.name) === fold(name)))
+/** What a workbook names, by name: as written, and with case ignored. A workbook can have many thousand names. */
+interface Index {
+  readonly sheets: Finder<Sheet>
+  readonly tables: Finder<Table>
+  readonly names: Finder<DefinedName>
+}
+
+/** All things of a name, in the order of the file. */
+type Finder<A> = (name: string, exact: boolean) => ReadonlyArray<A>
+
+const finder = <A extends { readonly name: string }>(all: ReadonlyArray<A>): Finder<A> => {
+  const grouped = (keyOf: (name: string) => string) => {
+    const groups = new Map<string, Array<A>>()
+    for (const each of all) {
+      const key = keyOf(each.name)
+      const group = groups.get(key)
+      if (group === undefined) groups.set(key, [each])
+      else group.push(each)
+    }
+    return groups
+  }
+  const exactly = grouped((name) => name)
+  const folded = grouped(fold)
+  return (name, exact) => (exact ? exactly.get(name) : folded.get(fold(name))) ?? []
+}
+
+const indexes = new WeakMap<Inventory, Index>()
+
+const indexOf = (inventory: Inventory): Index => {
+  const known = indexes.get(inventory)
+  if (known !== undefined) return known
+  const index: Index = {
+    sheets: finder(inventory.sheets),
+    tables: finder(inventory.tables),
+    names: finder(inventory.names)
+  }
+  indexes.set(inventory, index)
+  return index
+}
 
 const sheetTarget = (sheet: Sheet): Resolution => ({
   kind: "target",
   target: { sheet, range: everything, wholeRange: false, reading: { header: "find" } }
 })
 
-const tableTarget = (table: Table, { sheets }: Inventory): Resolution => {
-  const sheet = sheets.find(({ name }) => name === table.sheet)
+const tableTarget = (table: Table, { sheets }: Index): Resolution => {
+  const [sheet] = sheets(table.sheet, true)
   if (sheet === undefined) return { kind: "unknown" }
   const { columns, headerRows, range, totalsRows } = table
   const reading: Reading =
@@ -78,11 +114,11 @@ const plainReference = /^(?:'((?:[^']|'')+)'|([^'!,()[\]"]+))!([$A-Za-z0-9:]+)$/
 
 const shortened = (text: string) => (text.length > 200 ? `${text.slice(0, 200)}…` : text)
 
-const nameTarget = (name: DefinedName, { sheets }: Inventory): Resolution => {
+const nameTarget = (name: DefinedName, { sheets }: Index): Resolution => {
   const found = plainReference.exec(name.refersTo.replace(/^=/, ""))
   const sheetName = found?.[1]?.replaceAll("''", "'") ?? found?.[2]
   const range = found?.[3] === undefined ? undefined : parseRange(found[3])
-  const sheet = sheets.find((each) => each.name === sheetName) ?? pick(sheets, sheetName ?? "", false)[0]
+  const sheet = sheets(sheetName ?? "", true)[0] ?? sheets(sheetName ?? "", false)[0]
   if (sheet === undefined || range === undefined)
     return {
       kind: "no_table",
@@ -99,37 +135,37 @@ const nameTarget = (name: DefinedName, { sheets }: Inventory): Resolution => {
   }
 }
 
-const byName = (inventory: Inventory, name: string, exact: boolean): Resolution | undefined => {
-  const [sheet] = pick(inventory.sheets, name, exact)
+const byName = (index: Index, name: string, exact: boolean): Resolution | undefined => {
+  const [sheet] = index.sheets(name, exact)
   if (sheet !== undefined) return sheetTarget(sheet)
   const catalog = catalogTables.find((each) => (exact ? each === name : each === fold(name)))
   if (catalog !== undefined) return { kind: "catalog", table: catalog }
-  const [table] = pick(inventory.tables, name, exact)
-  if (table !== undefined) return tableTarget(table, inventory)
-  const named = pick(inventory.names, name, exact)
+  const [table] = index.tables(name, exact)
+  if (table !== undefined) return tableTarget(table, index)
+  const named = index.names(name, exact)
   const global = named.find(({ scope }) => scope === null)
-  if (global !== undefined) return nameTarget(global, inventory)
+  if (global !== undefined) return nameTarget(global, index)
   if (named.length > 1)
     return {
       kind: "no_table",
       message: `The name "${name}" is defined on several sheets: ${named.map(({ scope }) => `[${scope}!${name}]`).join(", ")}.`
     }
-  return named[0] === undefined ? undefined : nameTarget(named[0], inventory)
+  return named[0] === undefined ? undefined : nameTarget(named[0], index)
 }
 
 const unquoted = (text: string) =>
   /^'(?:[^']|'')+'$/.test(text) ? text.slice(1, -1).replaceAll("''", "'") : text
 
 /** `Sheet$A4:D100` and `Sheet!A1:D20`; also `Sheet$` for the sheet, and `Sheet!name` for a name of its own. */
-const bySheetPart = (inventory: Inventory, name: string): Resolution | undefined => {
-  const marks = [...name.matchAll(/[!$]/g)].map(({ index }) => index)
+const bySheetPart = (index: Index, name: string): Resolution | undefined => {
+  const marks = [...name.matchAll(/[!$]/g)].map((mark) => mark.index)
   const found = (at: number): Resolution | undefined => {
     const rest = name.slice(at + 1)
     const written = name.slice(0, at)
     const sheet =
-      pick(inventory.sheets, written, true)[0] ??
-      pick(inventory.sheets, unquoted(written), true)[0] ??
-      pick(inventory.sheets, unquoted(written), false)[0]
+      index.sheets(written, true)[0] ??
+      index.sheets(unquoted(written), true)[0] ??
+      index.sheets(unquoted(written), false)[0]
     if (sheet === undefined) return undefined
     if (rest === "") return name[at] === "$" ? sheetTarget(sheet) : undefined
     const range = parseRange(rest)
@@ -143,9 +179,10 @@ const bySheetPart = (inventory: Inventory, name: string): Resolution | undefined
           reading: name[at] === "$" ? { header: "first" } : { header: "letters" }
         }
       }
-    const local = inventory.names.filter(({ scope }) => scope === sheet.name)
-    const own = pick(local, rest, true)[0] ?? pick(local, rest, false)[0]
-    if (own !== undefined) return nameTarget(own, inventory)
+    const own = [...index.names(rest, true), ...index.names(rest, false)].find(
+      ({ scope }) => scope === sheet.name
+    )
+    if (own !== undefined) return nameTarget(own, index)
     return /^\$?[A-Za-z]{1,4}\$?\d*(:|$)|^\d+:/.test(rest)
       ? { kind: "no_table", message: `"${rest}" is no range that a sheet can have.` }
       : undefined
@@ -159,10 +196,12 @@ const bySheetPart = (inventory: Inventory, name: string): Resolution | undefined
 }
 
 /** What `name` means: a sheet before a table before a defined name, each first as written, then ignoring case. */
-export const resolve = (inventory: Inventory, name: string): Resolution =>
-  byName(inventory, name, true) ??
-  byName(inventory, name, false) ??
-  bySheetPart(inventory, name) ?? { kind: "unknown" }
+export const resolve = (inventory: Inventory, name: string): Resolution => {
+  const index = indexOf(inventory)
+  return (
+    byName(index, name, true) ?? byName(index, name, false) ?? bySheetPart(index, name) ?? { kind: "unknown" }
+  )
+}
 
 /** A name that rows can be read from. */
 export interface NamedTable {

@@ -142,6 +142,15 @@ describe("resolve", () => {
 })
 
 describe("namedTables", () => {
+  it("takes a workbook with many thousand names", () => {
+    const names = Array.from({ length: 20_000 }, (_, n) => ({
+      name: `Name_${n % 15_000}`,
+      scope: n < 15_000 ? null : "Data",
+      refersTo: "Data!$A$1:$B$2"
+    }))
+    expect(namedTables({ ...book, names }).filter(({ kind }) => kind === "name")).toHaveLength(15_000)
+  })
+
   it("is every name that rows can be read from, as a statement may write it", () => {
     const all = namedTables(book)
     for (const { name } of all) expect(resolve(book, name).kind, name).toBe("target")
