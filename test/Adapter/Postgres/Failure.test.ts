@@ -1,0 +1,142 @@
+import { describe, expect, it } from "@effect/vitest"
+import {
+  connecting,
+  connectionReason,
+  lost,
+  publicText,
+  reasonOf,
+  refused
+} from "../../../src/Adapter/Postgres/Failure.js"
+
+const engine = (code: string, more: Record<string, string> = {}) =>
+  Object.assign(new Error("the engine's words"), { severity: "ERROR", code, ...more })
+const fatal = (code: string) => engine(code, { severity: "FATAL" })
+const system = (code: string) => Object.assign(new Error("the system's words"), { code })
+
+describe("connecting", () => {
+  it.each([
+    [system("ECONNREFUSED"), "refused"],
+    [new AggregateError([system("ECONNREFUSED"), system("ETIMEDOUT")]), "timeout"],
+    [system("ENOTFOUND"), "dns"],
+    [system("EAI_AGAIN"), "dns"],
+    [new Error("timeout expired"), "timeout"],
+    [new Error("timeout exceeded when trying to connect"), "timeout"],
+    [new Error("Connection terminated due to connection timeout"), "timeout"],
+    [fatal("28P01"), "authentication"],
+    [fatal("28000"), "authentication"],
+    [fatal("42501"), "authentication"],
+    [new Error("SASL: SCRAM-SERVER-FIRST-MESSAGE: client password must be a string"), "authentication"],
+    [new Error("The server does not support SSL connections"), "tls"],
+    [system("DEPTH_ZERO_SELF_SIGNED_CERT"), "tls"],
+    [system("ERR_TLS_CERT_ALTNAME_INVALID"), "tls"],
+    [system("CERT_HAS_EXPIRED"), "tls"],
+    [fatal("3D000"), "database_not_found"],
+    [fatal("53300"), "too_many_connections"],
+    [fatal("57P03"), "closed"],
+    [new Error("Connection terminated unexpectedly"), "closed"],
+    [system("ECONNRESET"), "closed"],
+    [undefined, "closed"]
+  ] as const)("%s is %s", (error, reason) => {
+    expect(connectionReason(error)).toBe(reason)
+    const failure = connecting(error)
+    expect(failure.message).not.toContain("words")
+    expect(failure.cause).toBe(error)
+  })
+})
+
+describe("a lost session", () => {
+  it("may be tried again before its first row", () => {
+    expect(lost(fatal("57P01"), true)).toMatchObject({ reason: "closed", beforeFirstRow: true })
+    expect(lost(new Error("read ECONNRESET"), false)).toMatchObject({
+      reason: "closed",
+      beforeFirstRow: false
+    })
+  })
+  it("is a timeout where the engine ends the session for its length", () => {
+    expect(lost(fatal("25P04"), true)).toMatchObject({ _tag: "QueryFailed", reason: "timeout" })
+  })
+})
+
+const context = {
+  said: "select 1",
+  prefix: 0,
+  timedOut: true,
+  confidential: { password: undefined, names: [] }
+}
+
+describe("a refused statement", () => {
+  it.each([
+    ["42601", "scanner_yyerror", "syntax"],
+    ["42P01", "parserOpenTable", "unknown_table"],
+    ["42703", "errorMissingColumn", "unknown_column"],
+    ["42883", "ParseFuncOrColumn", "unknown_function"],
+    ["42883", "op_error", "type_mismatch"],
+    ["42702", "colNameToVar", "ambiguous_name"],
+    ["42501", "aclcheck_error", "permission_denied"],
+    ["22P02", "pg_strtoint32_safe", "type_mismatch"],
+    ["22023", "hex_decode_safe", "type_mismatch"],
+    ["22023", "generate_series_step_int4", "engine_error"],
+    ["22012", "int4div", "division_by_zero"],
+    ["22003", "int4pl", "out_of_range"],
+    ["23514", "ExecEvalConstraintCheck", "constraint"],
+    ["08P01", "exec_bind_message", "parameters"],
+    ["42P02", "variable_paramref_hook", "parameters"],
+    ["42P18", "check_parameter_resolution_walker", "parameters"],
+    ["42P18", "transformArrayExpr", "type_mismatch"],
+    ["57014", "ProcessInterrupts", "timeout"],
+    ["55P03", "ProcSleep", "lock_timeout"],
+    ["40P01", "DeadLockReport", "lock_timeout"],
+    ["53400", "FileWrite", "resource_limit"],
+    ["54011", "transformTargetList", "resource_limit"],
+    ["XX000", "MemoryContextSizeFailure", "resource_limit"],
+    ["XX000", "elog", "engine_error"],
+    ["21000", "ExecSetParamPlan", "engine_error"],
+    // user code may raise what it likes
+    ["57014", "exec_stmt_raise", "engine_error"],
+    ["28P01", "exec_stmt_raise", "engine_error"],
+    ["42P01", "exec_stmt_raise", "engine_error"]
+  ])("%s from %s is %s", (code, routine, reason) => {
+    expect(reasonOf({ message: "", code, routine })).toBe(reason)
+    expect(refused(engine(code, { routine }), context)).toMatchObject({
+      _tag: "QueryFailed",
+      reason,
+      engine: { code }
+    })
+  })
+
+  it("is a rejection where the engine refuses to write or a second statement", () => {
+    expect(refused(engine("25006"), context)).toMatchObject({ _tag: "QueryRejected", reason: "read_only" })
+    expect(refused(engine("25006", { routine: "exec_stmt_raise" }), context)._tag).toBe("QueryFailed")
+    expect(refused(engine("42601", { routine: "exec_parse_message" }), context)).toMatchObject({
+      _tag: "QueryRejected",
+      reason: "multiple_statements"
+    })
+  })
+
+  it("is no timeout where the time had not passed", () => {
+    expect(refused(engine("57014"), { ...context, timedOut: false }).reason).toBe("engine_error")
+  })
+
+  it("counts the position in what the caller wrote", () => {
+    expect(refused(engine("42703", { position: "30" }), { ...context, prefix: 22 }).engine).toEqual({
+      code: "42703",
+      position: 8
+    })
+  })
+})
+
+describe("what a message may repeat", () => {
+  const confidential = { password: "s3cret", names: ["bob", "db.internal"] }
+  it.each([
+    ['role "bob" does not exist', "select 1", 'role "…" does not exist'],
+    ["Rolle »bob« existiert nicht", "select 1", "Rolle »…« existiert nicht"],
+    ['column "bob" does not exist', "select bob", 'column "bob" does not exist'],
+    ['relation "bobs" does not exist', "select * from v", 'relation "bobs" does not exist'],
+    ["with s3cret at db.internal", "", "with … at …"],
+    ['could not open file "/var/lib/postgresql/x"', "", 'could not open file "…"'],
+    ['invalid input: "/a/b"', "select '/a/b'::int", 'invalid input: "/a/b"'],
+    ["1/0 and a/b", "", "1/0 and a/b"]
+  ])("%s", (text, said, wanted) => {
+    expect(publicText(text, said, confidential)).toBe(wanted)
+  })
+})
