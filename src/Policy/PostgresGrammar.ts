@@ -35,18 +35,21 @@ const discard = () => {
   }
 }
 
-const grammar = (): Grammar => {
-  const loaded: Grammar = instance ?? load("libpg-query")
-  instance = loaded
-  return loaded
-}
+const grammar: Effect.Effect<Grammar> = Effect.suspend(() => {
+  if (instance !== undefined) return Effect.succeed(instance)
+  return Effect.promise(async () => {
+    const loaded: Grammar = load("libpg-query")
+    await loaded.loadModule()
+    instance = loaded
+    return loaded
+  })
+})
 
 /** The statements of a text, or null where this grammar cannot read it. */
-const parse = async (sql: string): Promise<ReadonlyArray<Node> | null> => {
+const parse = ({ parseSync, hasSqlDetails }: Grammar, sql: string): ReadonlyArray<Node> | null => {
   if (sql === "") return []
-  const { parse, hasSqlDetails } = grammar()
   try {
-    const { stmts } = await parse(sql)
+    const { stmts } = parseSync(sql)
     return (stmts ?? []).flatMap(({ stmt }) => (isNode(stmt) ? [stmt] : []))
   } catch (error) {
     if (!hasSqlDetails(error)) discard()
@@ -320,11 +323,9 @@ export const inspect = (sql: string): Verdict =>
           "The statement holds a NUL character, which PostgreSQL cannot read. Remove it."
         )
       )
-    : Effect.flatMap(
-        Effect.promise(() => parse(sql)),
-        (statements) => {
-          if (statements === null) return Effect.succeed("prepare_only" as const)
-          const refusal = judge(statements)
-          return refusal === null ? Effect.succeed("execute" as const) : Effect.fail(refusal)
-        }
-      )
+    : Effect.flatMap(grammar, (grammar) => {
+        const statements = parse(grammar, sql)
+        if (statements === null) return Effect.succeed("prepare_only" as const)
+        const refusal = judge(statements)
+        return refusal === null ? Effect.succeed("execute" as const) : Effect.fail(refusal)
+      })

@@ -5,7 +5,7 @@
 import type { FieldDef } from "pg"
 import { type Cell, RowBuilder, type RowLimits, type RowSet } from "../../Rows.js"
 import type { Types } from "./Type.js"
-import { decoder, type Locale, needsLocale } from "./Value.js"
+import { decoder, type Locale } from "./Value.js"
 import type { Sink } from "./Wire.js"
 
 type RawRow = ReadonlyArray<string | null>
@@ -16,7 +16,7 @@ const waitingBytes = (limits: RowLimits) => 4 * limits.maxBytes + 1_048_576
 export class Answer {
   readonly #types: Types
   readonly #limits: RowLimits
-  readonly #locale: () => number | undefined
+  readonly #locale: Locale
   /** Where the database has no encoding, text may be any bytes. */
   readonly #unchecked: boolean
   #fields: ReadonlyArray<FieldDef> = []
@@ -26,7 +26,7 @@ export class Answer {
   #waitingBytes = 0
   #tooMuchWaiting = false
 
-  constructor(types: Types, limits: RowLimits, locale: () => number | undefined, unchecked: boolean) {
+  constructor(types: Types, limits: RowLimits, locale: Locale, unchecked: boolean) {
     this.#types = types
     this.#limits = limits
     this.#locale = locale
@@ -38,7 +38,7 @@ export class Answer {
       this.#fields = fields
       if (this.unknownTypes.length > 0) return
       this.settleTypes()
-      if (!this.needsMoney) this.#begin()
+      this.#begin()
     },
     row: (row) => {
       if (this.#builder !== undefined) return this.#add(this.#builder, row)
@@ -61,16 +61,6 @@ export class Answer {
     return this.#types.missing(this.#oids)
   }
 
-  get needsMoney(): boolean {
-    return (
-      this.#locale() === undefined &&
-      this.#oids.some((oid) => {
-        const type = this.#types.get(oid)
-        return type !== undefined && needsLocale(type.shape)
-      })
-    )
-  }
-
   /** Every type is known now. */
   finish(): RowSet {
     const builder = this.#builder ?? this.#begin()
@@ -85,10 +75,9 @@ export class Answer {
   }
 
   #begin(): RowBuilder {
-    const locale: Locale = { moneyDigits: this.#locale() ?? 2 }
     const types = this.#oids.map((oid) => this.#types.get(oid))
     this.#decoders = types.map((type) =>
-      type === undefined ? (text: string) => text : decoder(type.shape, locale)
+      type === undefined ? (text: string) => text : decoder(type.shape, this.#locale)
     )
     this.#builder = new RowBuilder(
       this.#fields.map(({ name }, i) => ({ name, type: types[i]?.name ?? null })),

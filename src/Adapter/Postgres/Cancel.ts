@@ -2,7 +2,7 @@
 import { connect, type Socket } from "node:net"
 import { connect as connectTls } from "node:tls"
 import * as Effect from "effect/Effect"
-import type { Session } from "./Wire.js"
+import type { Session, Target } from "./Wire.js"
 
 /** The engine answers by closing the connection, once it has passed the request on. */
 const patienceMillis = 400
@@ -18,24 +18,23 @@ const cancelRequest = (processId: number, secretKey: number): Buffer => {
   return request
 }
 
-/** The very server that the session is on: its name may stand for several. */
-const dial = (session: Session): Socket => {
-  const { host, port } = session.target
-  if (host.startsWith("/")) return connect(`${host}/.s.PGSQL.${port}`)
-  const address: unknown = Reflect.get(session.connection.stream, "remoteAddress")
-  return connect(port, typeof address === "string" ? address : host)
-}
+const dial = ({ host, port }: Target, address: unknown): Socket =>
+  host.startsWith("/")
+    ? connect(`${host}/.s.PGSQL.${port}`)
+    : connect(port, typeof address === "string" ? address : host)
 
 /**
  * Sends the request and waits until the engine has taken it, but never long. It cannot fail: where the server cannot be
  * reached, the session's own connection is lost as well.
  */
-export const cancel = (session: Session): Effect.Effect<void> =>
-  Effect.async<void>((resume) => {
+export const cancel = (session: Session): Effect.Effect<void> => {
+  // The very server that the session is on: its name may stand for several. Asked now, while it is connected.
+  const address: unknown = Reflect.get(session.connection.stream, "remoteAddress")
+  return Effect.async<void>((resume) => {
     const { processID, secretKey } = session
     if (processID === null || secretKey === null) return resume(Effect.void)
     const { host, tls, direct } = session.target
-    const plain = dial(session)
+    const plain = dial(session.target, address)
     const request = cancelRequest(processID, secretKey)
     const finish = () => {
       clearTimeout(patience)
@@ -65,3 +64,4 @@ export const cancel = (session: Session): Effect.Effect<void> =>
     })
     return Effect.sync(finish)
   })
+}

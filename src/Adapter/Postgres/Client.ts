@@ -97,7 +97,7 @@ export const make = (
         })
       }).pipe(Effect.mapError(sqlError))
 
-  const reserved = (lease: Lease): Run => collect(lease.runBare)
+  const reserved = (lease: Lease): Run => collect(lease.run)
 
   /** Pages of a cursor, inside a transaction. */
   const pages =
@@ -122,12 +122,7 @@ export const make = (
 
   const reserve = Effect.map(Effect.mapError(sessions.reserve, sqlError), reserved)
 
-  const single: Run = (sql, params) =>
-    Effect.scoped(
-      Effect.flatMap(Effect.mapError(sessions.lease, sqlError), (lease) =>
-        collect((statement, sink) => lease.run(statement, sink, allRows))(sql, params)
-      )
-    )
+  const single: Run = collect((statement, sink) => sessions.run(statement, () => sink, allRows))
 
   const streamed: Connection["executeStream"] = (sql, params, transformRows) =>
     Stream.unwrapScoped(

@@ -49,118 +49,131 @@ export const make = (config: Config): Effect.Effect<AdapterService, never, Scope
 
     /** Runs a statement and turns its refusal into a failure. `said` and `prefix`: what of it the caller wrote. */
     const run = (
-      lease: Sessions.Lease,
       statement: StatementText,
-      sink: Sink,
+      sink: (session: Sessions.PooledSession) => Sink,
       timeoutMs: number,
-      said: { readonly text: string; readonly prefix: number } = { text: statement.text, prefix: 0 }
+      said: () => string,
+      prefix: number
     ): Effect.Effect<void, AdapterFailure> =>
-      Effect.flatMap(lease.run(statement, sink, timeoutMs), (ran) => {
+      Effect.flatMap(sessions.run(statement, sink, timeoutMs), (ran) => {
         switch (ran._tag) {
           case "Completed":
             return Effect.void
           case "Refused":
             return Effect.fail(
-              refused(ran.error, {
-                said: said.text,
-                prefix: said.prefix,
-                timedOut: ran.timedOut,
-                confidential
-              })
+              refused(ran.error, { said: said(), prefix, timedOut: ran.timedOut, confidential })
             )
           case "Oversized":
             return Effect.fail(oversized(maxMessageBytes))
         }
       })
 
-    const ask = (lease: Sessions.Lease, text: string, values: ReadonlyArray<string>, timeoutMs: number) =>
-      Effect.gen(function* () {
+    /** A statement of our own, to its end. */
+    const ask = (
+      text: string,
+      values: ReadonlyArray<string>,
+      timeoutMs: number,
+      meet: (session: Sessions.PooledSession) => void = () => {}
+    ) =>
+      Effect.suspend(() => {
         const rows: Array<CatalogRow> = []
         const sink: Sink = { columns: () => {}, row: (row) => rows.push(row) > 0 }
-        yield* run(lease, { text, values, rows: 100_000 }, sink, timeoutMs)
-        return rows
+        const meeting = (session: Sessions.PooledSession) => {
+          meet(session)
+          return sink
+        }
+        return Effect.as(
+          run({ text, values, rows: 100_000 }, meeting, timeoutMs, () => text, 0),
+          rows
+        )
       })
 
     /** Asks the catalog for whatever an answer's columns need, until nothing is unknown. */
-    const complete = (lease: Sessions.Lease, answer: Answer, timeoutMs: number) =>
+    const complete = (answer: Answer, timeoutMs: number) =>
       Effect.gen(function* () {
         for (let unknown = answer.unknownTypes; unknown.length > 0; unknown = answer.unknownTypes) {
-          types.learn(unknown, yield* ask(lease, lookup, [`{${unknown.join()}}`], timeoutMs))
+          types.learn(unknown, yield* ask(lookup, [`{${unknown.join()}}`], timeoutMs))
         }
         answer.settleTypes()
-        if (answer.needsMoney) {
-          const [row] = yield* ask(lease, "select 0::pg_catalog.money", [], timeoutMs)
-          const zero = row?.[0] ?? ""
-          lease.session.moneyDigits = Math.max(0, zero.replace(/[^0-9]/g, "").length - 1)
-        }
       })
 
-    /** The caller's statement as it is sent; one that the grammar could not read is only parsed. */
-    const sent = (query: AdmittedQuery, prefix: string, rows: number): StatementText =>
-      query.mode === "execute"
-        ? { text: prefix + query.sql, values: query.params.map(parameterText), rows }
-        : { text: query.sql, values: [], rows: 0 }
-
+    /** Sends the caller's statement; one that the grammar could not read is only parsed. */
     const read = (
       query: AdmittedQuery,
-      limits: CallLimits,
+      { timeoutMs }: CallLimits,
       prefix: string,
       rows: number,
-      sink: (lease: Sessions.Lease) => Sink
-    ) =>
-      Effect.gen(function* () {
-        if (query.params.length > maxParameters) return yield* tooManyParameters
-        const lease = yield* sessions.lease
-        const said = {
-          text: [query.sql, ...query.params].join("\n"),
-          prefix: query.mode === "execute" ? prefix.length : 0
-        }
-        yield* run(lease, sent(query, prefix, rows), sink(lease), limits.timeoutMs, said)
-        if (query.mode === "prepare_only") return yield* unverifiable
-        return lease
-      })
+      sink: (session: Sessions.PooledSession) => Sink
+    ): Effect.Effect<void, AdapterFailure> => {
+      const { mode, params, sql } = query
+      if (params.length > maxParameters) return Effect.fail(tooManyParameters)
+      const said = () => [sql, ...params].join("\n")
+      return mode === "execute"
+        ? run(
+            { text: prefix + sql, values: params.map(parameterText), rows },
+            sink,
+            timeoutMs,
+            said,
+            prefix.length
+          )
+        : Effect.zipRight(
+            run({ text: sql, values: [], rows: 0 }, sink, timeoutMs, said, 0),
+            Effect.fail(unverifiable)
+          )
+    }
 
     return {
       engine: "postgres",
 
       query: (query, limits) =>
-        Effect.gen(function* () {
+        Effect.suspend(() => {
           let answer: Answer | undefined
-          const lease = yield* read(query, limits, "", limits.maxRows + 1, ({ session }) => {
-            const unchecked = session.parameter("server_encoding") === "SQL_ASCII"
-            answer = new Answer(types, limits, () => session.moneyDigits, unchecked)
-            return answer.sink
-          })
-          if (answer === undefined) return yield* Effect.dieMessage("no answer was begun")
-          yield* complete(lease, answer, limits.timeoutMs)
-          return answer.finish()
-        }).pipe(Effect.scoped),
+          return Effect.flatMap(
+            read(query, limits, "", limits.maxRows + 1, (session) => {
+              const unchecked = session.parameter("server_encoding") === "SQL_ASCII"
+              answer = new Answer(types, limits, { moneyDigits: session.facts?.moneyDigits ?? 2 }, unchecked)
+              return answer.sink
+            }),
+            () => {
+              if (answer === undefined) return Effect.dieMessage("no answer was begun")
+              const begun = answer
+              return begun.unknownTypes.length === 0
+                ? Effect.sync(() => begun.finish())
+                : Effect.map(complete(begun, limits.timeoutMs), () => begun.finish())
+            }
+          )
+        }),
 
       explain: (query, limits) =>
-        Effect.gen(function* () {
+        Effect.suspend(() => {
           let json = "[]"
-          yield* read(query, limits, explain, 1, () => ({
+          const sink: Sink = {
             columns: () => {},
             row: ([plan]) => {
               json = plan ?? json
               return true
             }
-          }))
-          return planLines(json, limits.maxBytes)
-        }).pipe(Effect.scoped),
+          }
+          return Effect.map(
+            read(query, limits, explain, 1, () => sink),
+            () => planLines(json, limits.maxBytes)
+          )
+        }),
 
       client: Client.make(sessions, confidential),
 
       report: Effect.gen(function* () {
-        const lease = yield* sessions.lease
-        const [row] = yield* ask(lease, privilegesQuery, [], 30_000)
+        let tls: boolean | null = null
+        const [row] = yield* ask(privilegesQuery, [], 30_000, ({ target }) => {
+          tls = target.host.startsWith("/") ? null : target.tls !== null
+        })
         const [version, login, facts] = row ?? []
         return {
           version: version ?? "PostgreSQL",
-          tls: lease.session.target.host.startsWith("/") ? null : lease.session.target.tls !== null,
+          tls,
           login: login ?? null,
           ...privilegesOf(facts ?? "{}")
         }
-      }).pipe(Effect.scoped)
+      })
     }
   })

@@ -4,14 +4,11 @@
  */
 import { userInfo } from "node:os"
 import * as Chunk from "effect/Chunk"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import * as ExecutionStrategy from "effect/ExecutionStrategy"
-import * as Exit from "effect/Exit"
 import * as Random from "effect/Random"
 import * as Redacted from "effect/Redacted"
-import * as Scope from "effect/Scope"
+import type * as Scope from "effect/Scope"
 import pg from "pg"
 import {
   ConnectionFailed,
@@ -40,14 +37,17 @@ interface Facts {
   /** The login's own limit in milliseconds; 0: none. */
   readonly statementTimeout: number
   readonly standby: boolean
+  /** Digits after the decimal point of `money`, by the session's `lc_monetary`. */
+  readonly moneyDigits: number
 }
+
+/** Of an engine that does not answer the question. */
+const unknownFacts: Facts = { statementTimeout: 0, standby: false, moneyDigits: 2 }
 
 export class PooledSession extends Session {
   /** Set by the pool. */
   declare readonly release: (destroy: boolean) => void
   facts: Facts | undefined
-  /** Learnt when a value needs it. */
-  moneyDigits: number | undefined
   readonly generation: number
 
   constructor(target: Target, login: Login, generation: number) {
@@ -62,27 +62,14 @@ interface Held {
   reusable: boolean
   /** The engine was asked to stop, and may act on it at any later time: not to be used again. */
   spoilt: boolean
+  /** Back into the pool, or ended unless it is `reusable`; a second time does nothing. */
+  readonly giveBack: () => void
 }
 
-/** A session in the hands of one caller, until its scope closes. */
+/** A session in the hands of one caller, until its scope closes. It is cleared then. */
 export interface Lease {
-  readonly session: PooledSession
-  /**
-   * Runs one statement in a read-only transaction of its own, which leaves nothing in the session. Interruption stops
-   * it in the engine.
-   */
-  readonly run: (
-    statement: StatementText,
-    sink: Sink,
-    timeoutMs: number
-  ) => Effect.Effect<Ran, ConnectionFailed | QueryFailed>
   /** Runs one statement as it is, for a transaction of several. */
-  readonly runBare: (
-    statement: StatementText,
-    sink: Sink
-  ) => Effect.Effect<Ran, ConnectionFailed | QueryFailed>
-  /** Ends a transaction that is still open, and clears the session. */
-  readonly clear: Effect.Effect<void>
+  readonly run: (statement: StatementText, sink: Sink) => Effect.Effect<Ran, ConnectionFailed | QueryFailed>
 }
 
 /** How a statement in a session that goes on ended. */
@@ -93,21 +80,40 @@ export type Ran =
   | { readonly _tag: "Oversized" }
 
 export interface Sessions {
-  readonly lease: Effect.Effect<Lease, ConnectionFailed, Scope.Scope>
-  /** A lease for {@link Lease.runBare}, cleared at the end. */
+  /**
+   * Runs one statement in any session, in a read-only transaction of its own, which leaves nothing in the session.
+   * Interruption stops it in the engine.
+   */
+  readonly run: (
+    statement: StatementText,
+    sink: (session: PooledSession) => Sink,
+    timeoutMs: number
+  ) => Effect.Effect<Ran, ConnectionFailed | QueryFailed>
   readonly reserve: Effect.Effect<Lease, ConnectionFailed, Scope.Scope>
-  /** The login's name, and the database's. */
   readonly login: Login
 }
 
-const factsQuery = `select (select reset_val from pg_catalog.pg_settings where name = 'statement_timeout'), pg_catalog.pg_is_in_recovery()`
+const factsQuery = `select (select reset_val from pg_catalog.pg_settings where name = 'statement_timeout'), pg_catalog.pg_is_in_recovery(), 0::pg_catalog.money`
 
 /**
- * The settings under which values are read (see `Value.ts`). `DateStyle` is given without an order of day and month,
- * and `TimeZone` not at all: a statement means what it means to the login. Strings are read as the grammar reads them.
+ * The settings under which values are read (see `Value.ts`) and strings are understood as the grammar understands them.
+ * `TimeZone` is not among them: a statement means what it means to the login.
  */
-const readOnly = (timeout: number): Frame => ({
-  before: `BEGIN READ ONLY; SET LOCAL statement_timeout = ${timeout}; SET LOCAL datestyle = 'ISO'; SET LOCAL intervalstyle = 'iso_8601'; SET LOCAL bytea_output = 'hex'; SET LOCAL extra_float_digits = 1; SET LOCAL standard_conforming_strings = on`,
+const settings = [
+  "default_transaction_read_only=on",
+  "intervalstyle=iso_8601",
+  "bytea_output=hex",
+  "extra_float_digits=1",
+  "standard_conforming_strings=on"
+]
+
+const readOnly = (timeout: number, session: Session): Frame => ({
+  before: [
+    "BEGIN READ ONLY",
+    `SET LOCAL statement_timeout = ${timeout}`,
+    // Not a setting of the session: it would replace the login's order of day and month as well.
+    ...(session.parameter("DateStyle")?.startsWith("ISO") === true ? [] : ["SET LOCAL datestyle = 'ISO'"])
+  ].join("; "),
   // Clears locks, settings, prepared statements and whatever else a function may have left. It stands alone, since it
   // cannot be part of a transaction.
   after: ["ROLLBACK", "DISCARD ALL"]
@@ -172,12 +178,13 @@ export const make = (config: Config): Effect.Effect<Sessions, never, Scope.Scope
       database: config.database ?? user,
       password: config.password === undefined ? undefined : Redacted.value(config.password),
       applicationName: config.applicationName,
-      options: ["-c default_transaction_read_only=on", config.options ?? ""].join(" ").trim(),
+      // The last of two equal settings counts.
+      options: [config.options ?? "", ...settings.map((setting) => `-c ${setting}`)].join(" ").trim(),
       connectTimeoutMs: config.connectTimeoutMs,
       channelBinding: config.channelBinding === "prefer"
     }
 
-    const open = new Set<Session>()
+    const alive = new Set<Session>()
     /** Sessions of an earlier generation were open when another one was lost, and are likely to be lost as well. */
     let generation = 0
     /** The host that served last. */
@@ -198,8 +205,8 @@ export const make = (config: Config): Effect.Effect<Sessions, never, Scope.Scope
         constructor() {
           super(target, login, generation)
           opened = this
-          open.add(this)
-          this.once("end", () => open.delete(this))
+          alive.add(this)
+          this.once("end", () => alive.delete(this))
         }
       }
     })
@@ -210,7 +217,7 @@ export const make = (config: Config): Effect.Effect<Sessions, never, Scope.Scope
       Effect.async<void>((resume) => {
         const finish = () => {
           clearTimeout(patience)
-          for (const session of open) session.destroy()
+          for (const session of alive) session.destroy()
           resume(Effect.void)
         }
         const patience = setTimeout(finish, 1000)
@@ -218,7 +225,23 @@ export const make = (config: Config): Effect.Effect<Sessions, never, Scope.Scope
       })
     )
 
-    /** One session from the pool, idle or opened at `to`. Its scope gives it back, or ends it unless it is `reusable`. */
+    const hold = (session: PooledSession): Held => {
+      let given = false
+      const held: Held = {
+        session,
+        reusable: false,
+        spoilt: false,
+        giveBack: () => {
+          if (given) return
+          given = true
+          if (!held.reusable) session.destroy()
+          session.release(!held.reusable)
+        }
+      }
+      return held
+    }
+
+    /** One session from the pool, idle or opened at `to`, until the scope closes. */
     const checkOut = (to: Target): Effect.Effect<Held, unknown, Scope.Scope> =>
       Effect.uninterruptibleMask((restore) =>
         Effect.gen(function* () {
@@ -247,57 +270,52 @@ export const make = (config: Config): Effect.Effect<Sessions, never, Scope.Scope
               })
             })
           ).pipe(Effect.onInterrupt(() => Effect.sync(() => arrived?.release(true))))
-          const held: Held = { session, reusable: false, spoilt: false }
-          yield* Effect.addFinalizer(() =>
-            Effect.sync(() => {
-              if (!held.reusable) session.destroy()
-              session.release(!held.reusable)
-            })
-          )
+          const held = hold(session)
+          yield* Effect.addFinalizer(() => Effect.sync(held.giveBack))
           return held
         })
       )
 
-    const execute = (
+    /** Asks the engine to stop; the session cannot be used again. */
+    const stop = (held: Held) => {
+      held.spoilt = true
+      held.reusable = false
+      return cancel(held.session)
+    }
+
+    /** What an outcome means for the session, at once, and for the caller. */
+    const conclude = (
       held: Held,
       limit: number,
-      frame: Frame,
-      statement: StatementText,
-      sink: Sink
-    ): Effect.Effect<Ran, ConnectionFailed | QueryFailed> =>
-      Effect.gen(function* () {
-        const { session } = held
+      outcome: Outcome,
+      millis: number
+    ): Effect.Effect<Ran, ConnectionFailed | QueryFailed> => {
+      switch (outcome._tag) {
+        case "Completed":
+          held.reusable = outcome.reusable && !held.spoilt
+          return Effect.succeed({ _tag: "Completed" })
+        case "Refused":
+          held.reusable = outcome.reusable && !held.spoilt
+          return Effect.succeed({ _tag: "Refused", error: outcome.error, timedOut: millis >= limit })
+        case "Lost":
+          generation++
+          return lost(outcome.error, outcome.rows === 0)
+        case "Abandoned":
+          return Effect.as(stop(held), { _tag: "Completed" })
+        case "Oversized":
+          return Effect.as(stop(held), { _tag: "Oversized" })
+        case "Faulty":
+          return Effect.zipRight(stop(held), Effect.die(outcome.defect))
+      }
+    }
+
+    const execute = (held: Held, limit: number, frame: Frame, statement: StatementText, sink: Sink) =>
+      Effect.async<Ran, ConnectionFailed | QueryFailed>((resume) => {
         held.reusable = false
-        const stop = Effect.suspend(() => {
-          held.spoilt = true
-          return cancel(session)
-        })
-        const [elapsed, outcome] = yield* Effect.timed(
-          Effect.async<Outcome>((resume) => {
-            run(session, frame, statement, sink, (outcome) => resume(Effect.succeed(outcome)))
-            return stop
-          })
+        run(held.session, frame, statement, sink, (outcome, millis) =>
+          resume(conclude(held, limit, outcome, millis))
         )
-        switch (outcome._tag) {
-          case "Completed":
-            held.reusable = outcome.reusable
-            return { _tag: "Completed" }
-          case "Refused":
-            held.reusable = outcome.reusable
-            return { _tag: "Refused", error: outcome.error, timedOut: Duration.toMillis(elapsed) >= limit }
-          case "Lost":
-            generation++
-            return yield* lost(outcome.error, outcome.rows === 0)
-          case "Abandoned":
-            yield* stop
-            return { _tag: "Completed" }
-          case "Oversized":
-            yield* stop
-            return { _tag: "Oversized" }
-          case "Faulty":
-            yield* stop
-            return yield* Effect.die(outcome.defect)
-        }
+        return Effect.suspend(() => stop(held))
       })
 
     /** Asks a new session what it is, within the time that opening one may take. */
@@ -305,17 +323,27 @@ export const make = (config: Config): Effect.Effect<Sessions, never, Scope.Scope
       const rows: Array<ReadonlyArray<string | null>> = []
       const sink: Sink = { columns: noop, row: (row) => rows.push(row) > 0 }
       const limit = config.connectTimeoutMs
-      return execute(held, limit, readOnly(limit), { text: factsQuery, values: [], rows: 2 }, sink).pipe(
+      return execute(
+        held,
+        limit,
+        readOnly(limit, held.session),
+        { text: factsQuery, values: [], rows: 2 },
+        sink
+      ).pipe(
         Effect.timeoutFail({
           duration: limit,
           onTimeout: () => new ConnectionFailed({ reason: "timeout", message: connectionMessage.timeout })
         }),
         Effect.catchTag("QueryFailed", ({ cause }) => Effect.fail(connecting(cause))),
-        Effect.flatMap((ran) => {
-          const [timeout, standby] = rows[0] ?? []
+        Effect.map((ran) => {
+          const [timeout, standby, zero] = rows[0] ?? []
           return ran._tag === "Completed"
-            ? Effect.succeed({ statementTimeout: Number(timeout ?? 0), standby: standby === "t" })
-            : Effect.fail(connecting(ran._tag === "Refused" ? ran.error : undefined))
+            ? {
+                statementTimeout: Number(timeout ?? 0),
+                standby: standby === "t",
+                moneyDigits: Math.max(0, (zero ?? "").replace(/[^0-9]/g, "").length - 1)
+              }
+            : unknownFacts
         })
       )
     }
@@ -328,96 +356,129 @@ export const make = (config: Config): Effect.Effect<Sessions, never, Scope.Scope
         ? Effect.map(Random.shuffle(hosts.keys()), Chunk.toReadonlyArray)
         : Effect.sync(() => hosts.map((_, i) => (preferred + i) % hosts.length))
 
-    /** A session on this host; null where it is not of the wanted kind. */
-    const on = (
-      index: number,
-      wanted: TargetSessionAttrs,
-      scope: Scope.Scope
-    ): Effect.Effect<Held | null, ConnectionFailed> =>
+    /** Makes sure that a session is of the wanted kind; null, and given back, where it is not. */
+    const suit = (held: Held, wanted: TargetSessionAttrs): Effect.Effect<Held | null, ConnectionFailed> => {
+      const { session } = held
+      // One that has served before was of the wanted kind then.
+      if (session.facts !== undefined) return Effect.succeed(held)
+      return learn(held).pipe(
+        Effect.map((facts) => {
+          session.facts = facts
+          if (fits(wanted, facts.standby)) return held
+          held.reusable = false
+          held.giveBack()
+          return null
+        }),
+        Effect.tapError(() => Effect.sync(held.giveBack))
+      )
+    }
+
+    /** A new session on this host. */
+    const open = (index: number, wanted: TargetSessionAttrs) =>
       Effect.gen(function* () {
         const { host, port } = hosts[index] ?? { host: "localhost", port: 5432 }
-        let failure = new ConnectionFailed({ reason: "refused", message: connectionMessage.refused })
+        let failure: ConnectionFailed | undefined
         for (const tls of yield* attempts(config, host)) {
           const to: Target = { host, port, tls, direct: config.sslNegotiation === "direct" }
-          for (;;) {
-            const own = yield* Scope.fork(scope, ExecutionStrategy.sequential)
-            const giveBack = Scope.close(own, Exit.void)
-            const found = yield* checkOut(to).pipe(
-              Scope.extend(own),
-              Effect.mapError(connecting),
-              Effect.either
-            )
-            if (Either.isLeft(found)) {
-              yield* giveBack
-              failure = found.left
-              break
-            }
-            const held = found.right
-            const { session } = held
-            if (session.generation < generation) {
-              yield* giveBack
-              continue
-            }
-            // One that has served before was of the wanted kind then.
-            if (session.facts !== undefined) return held
-            const facts = yield* Effect.either(learn(held))
-            if (Either.isLeft(facts)) {
-              yield* giveBack
-              failure = facts.left
-              break
-            }
-            session.facts = facts.right
-            if (fits(wanted, facts.right.standby)) return held
-            held.reusable = false
-            yield* giveBack
-            return null
-          }
+          const found = yield* checkOut(to).pipe(
+            Effect.mapError(connecting),
+            Effect.flatMap((held) => suit(held, wanted)),
+            Effect.either
+          )
+          if (Either.isRight(found)) return found.right
+          failure = found.left
           if (!nextAttempt(failure)) break
-        }
-        return yield* failure
-      })
-
-    const acquire = (scope: Scope.Scope): Effect.Effect<Held, ConnectionFailed> =>
-      Effect.gen(function* () {
-        const { targetSessionAttrs: wanted } = config
-        let failure: ConnectionFailed | undefined
-        for (const kind of wanted === "prefer-standby" ? (["standby", "any"] as const) : [wanted]) {
-          for (const index of yield* order) {
-            const held = yield* Effect.either(on(index, kind, scope))
-            if (Either.isRight(held)) {
-              if (held.right !== null) {
-                preferred = index
-                return held.right
-              }
-              failure = unsuitable(wanted)
-            } else {
-              if (!nextHost.has(held.left.reason)) return yield* held.left
-              failure ??= held.left
-            }
-          }
         }
         return yield* failure ?? unsuitable(wanted)
       })
 
-    const lease = Effect.gen(function* () {
-      const scope = yield* Effect.scope
-      const held = yield* acquire(scope)
-      const { session } = held
-      return {
-        session,
-        run: (statement, sink, timeoutMs) => {
-          const limit = limitOf(session.facts, timeoutMs)
-          return execute(held, limit, readOnly(limit), statement, sink)
-        },
-        runBare: (statement, sink) => execute(held, Number.POSITIVE_INFINITY, bare, statement, sink),
-        clear: Effect.suspend(() => {
-          if (held.spoilt) return Effect.void
-          return Effect.ignore(execute(held, clearing, readOnly(clearing), emptySelect, nothing))
+    const acquire: Effect.Effect<Held, ConnectionFailed, Scope.Scope> = Effect.gen(function* () {
+      const { targetSessionAttrs: wanted } = config
+      while (pool.idleCount > 0) {
+        const held = yield* Effect.mapError(checkOut(target), connecting)
+        if (held.session.generation === generation) {
+          const suitable = yield* suit(held, wanted)
+          if (suitable !== null) return suitable
+          break
+        }
+        held.giveBack()
+      }
+      let failure: ConnectionFailed | undefined
+      for (const kind of wanted === "prefer-standby" ? (["standby", "any"] as const) : [wanted]) {
+        for (const index of yield* order) {
+          const held = yield* Effect.either(open(index, kind))
+          if (Either.isRight(held)) {
+            if (held.right !== null) {
+              preferred = index
+              return held.right
+            }
+            failure = unsuitable(wanted)
+          } else {
+            if (!nextHost.has(held.left.reason)) return yield* held.left
+            failure ??= held.left
+          }
+        }
+      }
+      return yield* failure ?? unsuitable(wanted)
+    })
+
+    const runOpened: Sessions["run"] = (statement, sink, timeoutMs) =>
+      Effect.scoped(
+        Effect.flatMap(acquire, (held) => {
+          const limit = limitOf(held.session.facts, timeoutMs)
+          return execute(held, limit, readOnly(limit, held.session), statement, sink(held.session))
         })
+      )
+
+    /** The same in one step, where a session is idle: taken, used and given back without a detour. */
+    const runIdle: Sessions["run"] = (statement, sink, timeoutMs) =>
+      Effect.async((resume) => {
+        let awaited = true
+        let held: Held | undefined
+        connectAs(owner, () =>
+          pool.connect((_, session) => {
+            const known = session instanceof PooledSession ? session : undefined
+            const usable = known?.facts !== undefined && known.generation === generation
+            if (known === undefined || !usable || !awaited) {
+              known?.release(!usable)
+              if (awaited) resume(runOpened(statement, sink, timeoutMs))
+              return
+            }
+            const holding = hold(known)
+            held = holding
+            const limit = limitOf(known.facts, timeoutMs)
+            run(known, readOnly(limit, known), statement, sink(known), (outcome, millis) => {
+              const ran = conclude(holding, limit, outcome, millis)
+              holding.giveBack()
+              resume(ran)
+            })
+          })
+        )
+        return Effect.suspend(() => {
+          awaited = false
+          if (held === undefined) return Effect.void
+          return Effect.ensuring(stop(held), Effect.sync(held.giveBack))
+        })
+      })
+
+    const reserve = Effect.gen(function* () {
+      const held = yield* acquire
+      yield* Effect.addFinalizer(() =>
+        held.spoilt
+          ? Effect.void
+          : Effect.ignore(execute(held, clearing, readOnly(clearing, held.session), emptySelect, nothing))
+      )
+      return {
+        run: (statement, sink) => execute(held, Number.POSITIVE_INFINITY, bare, statement, sink)
       } satisfies Lease
     })
 
-    const reserve = Effect.tap(lease, ({ clear }) => Effect.addFinalizer(() => clear))
-
-    return { lease, reserve, login }
+    return {
+      run: (statement, sink, timeoutMs) =>
+        Effect.suspend(() =>
+          pool.idleCount > 0 ? runIdle(statement, sink, timeoutMs) : runOpened(statement, sink, timeoutMs)
+        ),
+      reserve,
+      login
+    }
   })

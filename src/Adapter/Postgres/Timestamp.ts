@@ -70,6 +70,8 @@ export const utcText = (text: string): string => {
 
 /** A `timestamp with time zone` in UTC: `2024-02-29T13:05:01.5Z`, or the engine's own text beyond the years 1 to 9999. */
 export const timestamptz = (text: string): string => {
+  // Most sessions are in UTC, where there is nothing to compute.
+  if (text.endsWith("+00") && text[4] === "-") return `${text.slice(0, 10)}T${text.slice(11, -3)}Z`
   const moment = inUtc(text)
   if (moment === null) return text
   const { year, date, time } = moment

@@ -120,11 +120,3 @@ export const decoder = (shape: Shape, locale: Locale): ((text: string) => Cell) 
       return inUtc(shape) ?? ((text) => text)
   }
 }
-
-/** Whether values of a type are printed by `lc_monetary`. */
-export const needsLocale = (shape: Shape): boolean =>
-  shape._tag === "Scalar"
-    ? shape.scalar === "money"
-    : shape._tag === "Array"
-      ? needsLocale(shape.element)
-      : false

@@ -287,8 +287,9 @@ export const run = (
   { before, after: [first, ...others] }: Frame,
   statement: StatementText,
   sink: Sink,
-  finish: (outcome: Outcome) => void
+  finish: (outcome: Outcome, millis: number) => void
 ): void => {
+  const from = performance.now()
   let beforeError: unknown
   let statementError: unknown
   let alive = false
@@ -297,7 +298,7 @@ export const run = (
   const end = (outcome: Outcome) => {
     if (done) return
     done = true
-    finish(outcome)
+    finish(outcome, performance.now() - from)
   }
   const query = new Statement(
     statement,
