@@ -44,16 +44,6 @@ const descriptorsOf = (pid: number) => {
   }
 }
 
-/** Bytes of resident memory as the system counts them. */
-export const residentBytes = (pid: number): number => {
-  try {
-    const [, kB = "0"] = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "latin1")) ?? []
-    return Number(kB) * 1024
-  } catch {
-    return 0
-  }
-}
-
 interface Probed {
   readonly resources: Record<string, number>
   readonly memory: { readonly heapUsed: number; readonly rss: number }

@@ -15,8 +15,12 @@ export interface SoakReport {
   readonly calls: number
   readonly seconds: number
   readonly answers: ReadonlyMap<string, number>
-  /** Resident memory in MB by the number of calls. */
-  readonly resident: ReadonlyArray<readonly [calls: number, mb: number]>
+  /** Memory in MB by the number of calls, after a collection. */
+  readonly memory: ReadonlyArray<{
+    readonly calls: number
+    readonly residentMB: number
+    readonly heapMB: number
+  }>
   readonly growthPercent: number
   readonly violations: ReadonlyArray<string>
 }
@@ -50,8 +54,9 @@ export const run = (
         limits: { maxRows: 100, maxBytes: 20_000, timeoutMs: 4000, maxConcurrent: 4 }
       })
       const violations: Array<string> = []
+      const inspector = Inspect.make(folder)
       const client = yield* Client.make({
-        nodeArguments: [],
+        nodeArguments: inspector.nodeArguments,
         serverArguments: ["--config", file],
         environment,
         listen: Oracle.searcher(world.secrets, (text) =>
@@ -61,16 +66,19 @@ export const run = (
       yield* Round.initialize(client)
 
       const answers = new Map<string, number>()
-      const resident: Array<readonly [number, number]> = []
+      const memory: Array<SoakReport["memory"][number]> = []
       const conditions = { structuredContent: true, faulty: false, allowed: new Map() }
       const from = performance.now()
       let begun = 0
       let done = 0
-      const measure = () => {
-        resident.push([done, Math.round(Inspect.residentBytes(client.pid) / 1e5) / 10])
-        const [, mb] = resident.at(-1) ?? []
-        say(`${done} calls, ${mb} MB, ${Math.round((performance.now() - from) / 1000)} s`)
-      }
+      const measure = Effect.gen(function* () {
+        const calls = done
+        const { heapMB, rssMB } = yield* inspector.look(client.pid)
+        memory.push({ calls, residentMB: rssMB, heapMB })
+        say(
+          `${calls} calls, ${rssMB} MB resident, ${heapMB} MB of heap, ${Math.round((performance.now() - from) / 1000)} s`
+        )
+      })
       const lane = (stream: Random, name: string) =>
         Effect.gen(function* () {
           while (begun < calls && !client.hasExited()) {
@@ -95,14 +103,14 @@ export const run = (
             }
             client.forget(asked)
             done++
-            if (done === early || done % Math.max(early, Math.floor(calls / 10)) === 0) measure()
+            if (done === early || done % Math.max(early, Math.floor(calls / 10)) === 0) yield* measure
           }
         })
       yield* Effect.all(
         Array.from({ length: lanes }, (_, index) => lane(random.fork(`lane ${index}`), `soak-${index}`)),
         { concurrency: "unbounded", discard: true }
       )
-      measure()
+      yield* measure
       client.endInput()
       yield* Effect.timeoutOption(client.exit, 8000)
       violations.push(...client.faults)
@@ -111,8 +119,8 @@ export const run = (
         if (line.includes('"event":"tool_call"')) logged++
       })
       if (logged !== done) violations.push(`the log has ${logged} calls, ${done} were made`)
-      const [, earlyMB = 0] = resident.find(([at]) => at >= Math.min(early, calls)) ?? []
-      const [, lateMB = 0] = resident.at(-1) ?? []
+      const earlyMB = memory.find(({ calls: at }) => at >= Math.min(early, calls))?.residentMB ?? 0
+      const lateMB = memory.at(-1)?.residentMB ?? 0
       const growthPercent = Math.round((lateMB / earlyMB - 1) * 1000) / 10
       if (growthPercent >= mostGrowthPercent)
         violations.push(`resident memory grew by ${growthPercent} % after the first ${early} calls`)
@@ -120,7 +128,7 @@ export const run = (
         calls: done,
         seconds: Math.round((performance.now() - from) / 1000),
         answers,
-        resident,
+        memory,
         growthPercent,
         violations
       }
