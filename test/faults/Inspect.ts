@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import * as Effect from "effect/Effect"
+import type { Scope } from "effect/Scope"
 import { childrenOf } from "../support/Process.js"
 
 /** Answers SIGUSR2 with a file: memory after a collection, and what keeps the event loop busy. */
@@ -81,3 +82,48 @@ export const make = (folder: string): Inspector => {
       })
   }
 }
+
+/**
+ * Time that the machine, and not the server, took: how long this process' event loop stood still, and how long the
+ * server's main thread was ready to run and had no processor.
+ */
+export interface Starvation {
+  readonly between: (from: number, to: number) => number
+}
+
+/** Milliseconds in which the thread waited for a processor, where the system tells. */
+const waitedMs = (pid: number): number => {
+  try {
+    return Number(readFileSync(`/proc/${pid}/schedstat`, "latin1").split(" ")[1]) / 1e6
+  } catch {
+    return Number.NaN
+  }
+}
+
+const sampleMs = 50
+
+export const starvation = (pid: number): Effect.Effect<Starvation, never, Scope> =>
+  Effect.map(
+    Effect.acquireRelease(
+      Effect.sync(() => {
+        const samples: Array<{ readonly from: number; readonly to: number; readonly ms: number }> = []
+        let from = performance.now()
+        let waited = waitedMs(pid)
+        const timer = setInterval(() => {
+          const to = performance.now()
+          const now = waitedMs(pid)
+          const lag = to - from - sampleMs
+          const ms = Math.max(lag > 100 ? lag : 0, Number.isNaN(now - waited) ? 0 : now - waited)
+          if (ms > 1) samples.push({ from, to, ms })
+          from = to
+          waited = now
+        }, sampleMs)
+        return { samples, timer }
+      }),
+      ({ timer }) => Effect.sync(() => clearInterval(timer))
+    ),
+    ({ samples }) => ({
+      between: (from, to) =>
+        samples.reduce((sum, sample) => (sample.to >= from && sample.from <= to ? sum + sample.ms : sum), 0)
+    })
+  )

@@ -204,7 +204,8 @@ export const judge = (asked: Asked, { message }: Heard, conditions: Conditions):
 // ---------------------------------------------------------------------------------------------------------------------
 // Time
 
-const slackMs = 2000
+/** What an answer may take beyond its deadline. */
+export const slackMs = 2000
 
 /** How long of `[from, to]` answers could not arrive, with some time for what had piled up. */
 const stalledMs = (stalls: ReadonlyArray<Stall>, from: number, to: number) =>

@@ -96,25 +96,6 @@ const within = (ms: number, look: Effect.Effect<boolean>): Effect.Effect<boolean
     return yield* look
   })
 
-/** How long the event loop of this process stood still at most, since it delays what is measured here. */
-const lagMeter = Effect.acquireRelease(
-  Effect.sync(() => {
-    const lags: Array<{ readonly at: number; readonly ms: number }> = []
-    let last = performance.now()
-    const timer = setInterval(() => {
-      const now = performance.now()
-      if (now - last - 50 > 100) lags.push({ at: now, ms: now - last - 50 })
-      last = now
-    }, 50)
-    return {
-      timer,
-      between: (from: number, to: number) =>
-        lags.reduce((sum, { at, ms }) => (at >= from && at - ms <= to ? sum + ms : sum), 0)
-    }
-  }),
-  ({ timer }) => Effect.sync(() => clearInterval(timer))
-)
-
 export const run = (
   world: World,
   random: Random,
@@ -123,7 +104,6 @@ export const run = (
   Effect.scoped(
     Effect.gen(function* () {
       const violations: Array<string> = []
-      const lag = yield* lagMeter
       const folder = join(world.folder, options.name)
       mkdirSync(folder)
       yield* Effect.forEach(world.files, (source) => restore(source))
@@ -165,6 +145,7 @@ export const run = (
         environment,
         listen: (bytes, stream) => (stream === "stdout" ? inStdout(bytes) : inStderr(bytes))
       })
+      const starved = yield* Inspect.starvation(client.pid)
       yield* initialize(client)
 
       const allowed = new Map<string, Set<Outcome>>()
@@ -315,7 +296,7 @@ export const run = (
         client.signal(end.startsWith("SIGTERM") ? "SIGTERM" : end.startsWith("SIGINT") ? "SIGINT" : "SIGKILL")
       const killed = end.startsWith("SIGKILL")
       const exit = yield* Effect.timeoutOption(client.exit, 8000)
-      const tookMs = performance.now() - endsAt - lag.between(endsAt, performance.now())
+      const tookMs = performance.now() - endsAt - starved.between(endsAt, performance.now())
       if (exit._tag === "None") violations.push(`the server does not end (${end})`)
       else if (!killed && exit.value.code !== 0)
         violations.push(`the server ended with ${exit.value.code ?? exit.value.signal} (${end})`)
@@ -348,8 +329,9 @@ export const run = (
           const judgement = Oracle.judge(asked, answer, conditions)
           violations.push(...judgement.violations.map((violation) => `${what}: ${violation}`))
           count(answers, judgement.outcome)
-          const lateMs = Oracle.lateMs(asked, answer.at, client.stalls) - lag.between(asked.sentAt, answer.at)
-          latestMs = Math.max(latestMs, answer.at - asked.sentAt - asked.deadlineMs)
+          const lateMs =
+            Oracle.lateMs(asked, answer.at, client.stalls) - starved.between(asked.sentAt, answer.at)
+          latestMs = Math.max(latestMs, lateMs + Oracle.slackMs)
           if (lateMs > 0)
             violations.push(
               `${what}: answered ${Math.round(lateMs)} ms beyond its deadline and slack (after ${Math.round(answer.at - asked.sentAt)} ms, deadline ${asked.deadlineMs} ms)`
