@@ -272,7 +272,7 @@ export const all: readonly [Fault, ...ReadonlyArray<Fault>] = [
       return Effect.acquireUseRelease(
         Effect.sync(() => {
           try {
-            const database = new Database(source.file, { timeout: 0 })
+            const database = new Database(source.file, { timeout: 0, fileMustExist: true })
             try {
               database.exec("begin exclusive")
             } catch {
