@@ -4,6 +4,7 @@
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
 import type { AdapterService, Engine } from "./Adapter.js"
@@ -14,7 +15,10 @@ import type { RowSet } from "./Rows.js"
 import { CurrentCall, type Source } from "./Sources.js"
 
 /** How long a failed call may wait for better advice. */
-const lookUpMs = 1000
+const patienceMs = 1000
+
+/** How long a look-up may go on for the calls that come after. */
+const lookUpMs = 10_000
 
 /** How old the names may be; they only make a hint. */
 const freshMs = 60_000
@@ -191,19 +195,33 @@ const mentioned = (sql: string, facts: ReadonlyArray<ObjectFact>): ReadonlyArray
 const argumentOf = ({ bare, name, qualified }: ObjectFact) =>
   /["[`]/.test(name) ? (partsOf(name).length > 1 ? qualified : bare) : name
 
-/** Answers that may be some seconds old, by key; bounded. */
+/**
+ * Answers that may be some seconds old, by key; bounded. A look-up belongs to nobody's call, so that it ends for the
+ * next one where it took too long for this one.
+ */
 const makeCache = <A>() => {
   const kept = new Map<string, { readonly until: number; readonly value: A }>()
-  return <E, R>(key: string, compute: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-    Effect.flatMap(Clock.currentTimeMillis, (now) => {
+  const underWay = new Map<string, Fiber.Fiber<A, AdapterFailure>>()
+  return (key: string, compute: Effect.Effect<A, AdapterFailure>): Effect.Effect<A, AdapterFailure> =>
+    Effect.gen(function* () {
+      const now = yield* Clock.currentTimeMillis
       const found = kept.get(key)
-      if (found !== undefined && found.until > now) return Effect.succeed(found.value)
-      return Effect.tap(compute, (value) =>
-        Effect.sync(() => {
-          if (kept.size >= 100) kept.clear()
-          kept.set(key, { until: now + freshMs, value })
-        })
+      if (found !== undefined && found.until > now) return found.value
+      const begun = underWay.get(key)
+      if (begun !== undefined) return yield* Fiber.join(begun)
+      const fiber = yield* Effect.forkDaemon(
+        compute.pipe(
+          Effect.tap((value) =>
+            Effect.sync(() => {
+              if (kept.size >= 100) kept.clear()
+              kept.set(key, { until: now + freshMs, value })
+            })
+          ),
+          Effect.ensuring(Effect.sync(() => underWay.delete(key)))
+        )
       )
+      underWay.set(key, fiber)
+      return yield* Fiber.join(fiber)
     })
 }
 
@@ -224,7 +242,10 @@ export const make = (): Hints => {
   const load = Effect.promise(() => import("./Catalog.js"))
 
   const ask = <A>(source: Source, use: (adapter: AdapterService) => Effect.Effect<A, AdapterFailure>) =>
-    source.run(lookUpMs, use)
+    // A look-up is no attempt of the call, and does not wait for the client.
+    Effect.flatMap(Ref.make(0), (attempts) =>
+      Effect.provideService(source.run(lookUpMs, use), CurrentCall, { attempts, awaitReader: Effect.void })
+    )
 
   const namesOf = (source: Source) =>
     names(
@@ -279,7 +300,7 @@ export const make = (): Hints => {
     source: Source,
     sql: string,
     failure: QueryFailed
-  ): Effect.Effect<string | undefined, AdapterFailure, CurrentCall> => {
+  ): Effect.Effect<string | undefined, AdapterFailure> => {
     const name = missingName(sql, failure)
     if (name === undefined) return Effect.succeed(undefined)
     switch (failure.reason) {
@@ -296,16 +317,14 @@ export const make = (): Hints => {
     Effect.gen(function* () {
       const { cause, engine, hint, message, reason } = failure
       const place = placeOf(sql, failure)
-      // The look-up is no attempt of the call, and does not wait for the client.
-      const call = { attempts: yield* Ref.make(0), awaitReader: Effect.void }
       const specific =
         reason === "syntax" && place !== undefined
           ? Option.some(syntaxHint(sql, place))
           : yield* found(source, sql, failure).pipe(
-              Effect.provideService(CurrentCall, call),
-              Effect.timeoutOption(lookUpMs),
+              Effect.timeoutOption(patienceMs),
               Effect.map(Option.flatMap(Option.fromNullable)),
-              Effect.catchAll(() => Effect.succeed(Option.none<string>()))
+              // Whatever keeps advice from coming, the failure is the one that the statement had.
+              Effect.catchAllCause(() => Effect.succeed(Option.none<string>()))
             )
       const advice =
         Option.getOrUndefined(specific) ?? (hint === undefined ? general(reason, source.engine) : undefined)
