@@ -10,7 +10,7 @@ import * as Schema from "effect/Schema"
 import type { AdapterService, Engine } from "./Adapter.js"
 import { isPattern, searchOf, spelt } from "./Catalog/Name.js"
 import * as Postgres from "./Catalog/Postgres.js"
-import { type Detail, groupBy, type ObjectFact, type Reader, SchemaObject } from "./Catalog/Reader.js"
+import { clip, type Detail, groupBy, type ObjectFact, type Reader, SchemaObject } from "./Catalog/Reader.js"
 import * as Sqlite from "./Catalog/Sqlite.js"
 import * as SqlServer from "./Catalog/SqlServer.js"
 import * as Workbook from "./Catalog/Workbook.js"
@@ -53,6 +53,9 @@ export const maxLimit = 10_000
 /** Comments stand beside names only while the whole stays within this many bytes. */
 const namesWithComments = 32_000
 
+/** A described object takes at least so many bytes; more objects than fit need not be described. */
+const leastObjectBytes = 50
+
 /** So many names can be told in a hint. */
 const few = 15
 
@@ -83,8 +86,15 @@ const withClient = <A>(
     Effect.flatMap(adapter.client, (sql) => Effect.catchAll(use(sql, readers[adapter.engine]), toFailure))
   )
 
+/** No engine has a longer name, quoted and qualified. */
+const longestAsked = 2000
+
+/** Few names are longer; comparing a longer one with all others would only take time. */
+const longestName = 200
+
 /** Names that can be written, those close to `name` first; with the bare name compared as well. */
 export const closestNames = (name: string, facts: ReadonlyArray<ObjectFact>): ReadonlyArray<string> => {
+  if (name.length > longestName) return []
   const byForm = new Map<string, ObjectFact>()
   for (const fact of [...facts].reverse()) {
     byForm.set(fact.bare, fact)
@@ -101,6 +111,8 @@ export const fewNames = (all: ReadonlyArray<ObjectFact>): string =>
     : all.length <= few
       ? `The names are ${all.map(({ name }) => name).join(", ")}.`
       : "Call schema without name to see all names."
+
+const shown = (name = "") => clip(name, longestName) ?? ""
 
 const nothingHas = (name: string, all: ReadonlyArray<ObjectFact>): string => {
   const near = closestNames(name.replaceAll("*", ""), all)
@@ -232,11 +244,15 @@ export const lookUp = (
 ): Effect.Effect<SchemaResult, AdapterFailure> => {
   const exact = name !== undefined && name.trim() !== "" && !isPattern(name)
   const level = detail ?? (exact ? "columns" : "names")
-  const most = limit ?? defaultLimit[level]
+  const wanted = limit ?? defaultLimit[level]
+  const most = level === "names" ? wanted : Math.min(wanted, Math.ceil(maxBytes / leastObjectBytes))
   return Effect.flatMap(
     withClient(adapter, (sql, reader) =>
       Effect.gen(function* () {
-        const listing = yield* reader.objects(sql, searchOf(name, most))
+        const listing =
+          name !== undefined && name.length > longestAsked
+            ? { objects: [], total: 0 }
+            : yield* reader.objects(sql, searchOf(name, most))
         const facts = exact ? spelt(name, listing.objects) : listing.objects
         if (facts.length === 0 && name !== undefined) {
           const all = yield* reader.objects(sql, { likes: [], exact: false, limit: closestAmong })
@@ -255,14 +271,14 @@ export const lookUp = (
         ? Effect.fail(
             new QueryFailed({
               reason: "unknown_table",
-              message: `There is no table or view ${JSON.stringify(name)} that can be read here.`,
+              message: `There is no table or view ${JSON.stringify(shown(name))} that can be read here.`,
               hint: found.hint
             })
           )
         : Effect.succeed({
             ...(level === "names" ? { names: {} } : { objects: [] }),
             truncated: false,
-            notes: [`Nothing matches ${JSON.stringify(name)}. ${found.hint}`]
+            notes: [`Nothing matches ${JSON.stringify(shown(name))}. ${found.hint}`]
           })
     }
   )

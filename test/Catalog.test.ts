@@ -162,6 +162,17 @@ describe("SQLite", () => {
     })
   )
 
+  it.scopedLive("does not stumble over an endless name", () =>
+    Effect.gen(function* () {
+      const adapter = yield* shop
+      for (const name of ["x".repeat(300), "x".repeat(200_000), "%".repeat(60_000)]) {
+        const failure = yield* Effect.flip(look(adapter, { name }))
+        expect(failure).toMatchObject({ reason: "unknown_table" })
+        expect(failure.message.length).toBeLessThan(300)
+      }
+    })
+  )
+
   it.scopedLive("answers a pattern that nothing matches with advice", () =>
     Effect.gen(function* () {
       expect(yield* look(yield* shop, { name: "*custmer*" })).toEqual({

@@ -125,5 +125,7 @@ export const reader: Reader = {
   objects,
   columns,
   describe,
-  note: "xl_sheets, xl_tables, xl_names and xl_formulas describe the workbook itself. rowid is the row of the sheet."
+  note:
+    "A range is a table, too: [Sheet$A4:D100] with a header in its first row, [Sheet!A1:D20] as raw cells. " +
+    "rowid is the row of the sheet. xl_sheets, xl_tables, xl_names and xl_formulas describe the workbook."
 }
