@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
+import * as Redacted from "effect/Redacted"
 import * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
 import type { OwnerToken } from "../../src/Adapter/Owner.js"
@@ -27,7 +28,7 @@ const url = process.env["MCP_QUERY_TEST_MSSQL_URL"]
 const engine = await Effect.runPromise(
   Effect.gen(function* () {
     if (url === undefined || url === "") return "none" as const
-    const config = Either.getOrThrow(configFromUrl(url))
+    const config = Either.getOrThrow(configFromUrl(Redacted.make(url)))
     const found = yield* Effect.either(
       Effect.scoped(Effect.flatMap(SqlServer.make(config), (adapter) => adapter.report))
     )
@@ -69,7 +70,7 @@ describe.runIf(engine !== "none")(`SQL Server (${engine})`, () => {
   const batch = (wire: Wire, sql: string) => Effect.runPromise(execute(wire, { sql, kind: "batch" }))
 
   beforeAll(async () => {
-    const config = Either.getOrThrow(configFromUrl(url ?? ""))
+    const config = Either.getOrThrow(configFromUrl(Redacted.make(url ?? "")))
     administrator = await Effect.runPromise(connect(config, nobody))
     await batch(administrator, `create database ${database}`)
     const inDatabase = new Config({ ...config, database })
