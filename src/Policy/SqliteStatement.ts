@@ -122,7 +122,9 @@ const deniedName = (list: ReadonlyArray<Token>): ReturnType<typeof reject> | und
     const called = isSymbol(list[index + 1], "(")
     if (called && deniedFunctions.has(name))
       return reject("function_denied", `The function ${name}() is not allowed here: it does more than read.`)
-    if (token.kind === "string" && !called) continue
+    // A string is a name where it is called, and where a table may stand.
+    const tableInQuotes = name.startsWith("pragma_") && followsFrom(list, index)
+    if (token.kind === "string" && !called && !tableInQuotes) continue
     // `pragma_NAME` is a table: naming it runs the PRAGMA, with arguments in parentheses or in WHERE arg = …
     if (name.startsWith("pragma_")) {
       const pragma = name.slice("pragma_".length)
@@ -165,23 +167,31 @@ const hasSecondStatement = (list: ReadonlyArray<Token>) => {
   return end >= 0 && list.slice(end).some((token) => !isSymbol(token, ";"))
 }
 
+const isWord = (token: Token | undefined, text: string) =>
+  token?.kind === "word" && token.text.toLowerCase() === text
+
+/** What EXPLAIN explains: a PRAGMA acts while it is prepared, so that it must be one that might run by itself. */
+const explained = (list: ReadonlyArray<Token>): ReadonlyArray<Token> =>
+  isWord(list[0], "explain") ? list.slice(isWord(list[1], "query") && isWord(list[2], "plan") ? 3 : 1) : list
+
 export const inspect = (sql: string): Verdict => {
   const all = [...tokens(sql)]
   // The engine says what is wrong with a text without a statement.
-  const list = all.slice(
+  const whole = all.slice(
     Math.max(
       0,
       all.findIndex((token) => !isSymbol(token, ";"))
     )
   )
-  const head = list[0]
-  if (head === undefined) return Effect.succeed("execute")
-  if (hasSecondStatement(list))
+  if (hasSecondStatement(whole))
     return reject(
       "multiple_statements",
       "Only one statement may be sent in a call.",
       "Send each statement in a call of its own."
     )
+  const list = explained(whole)
+  const head = list[0]
+  if (head === undefined) return Effect.succeed("execute")
   const verb = head.kind === "word" ? head.text.toLowerCase() : ""
   if (writing.has(verb))
     return reject("read_only", `This source is read-only; ${verb.toUpperCase()} is not allowed.`)
