@@ -212,8 +212,27 @@ describe("policy", () => {
     before = await picture()
   })
 
+  const refused = (id: string, sql: string): PolicyEntry => ({
+    id,
+    sql,
+    expect: "refused",
+    refusedAs: ["read_only", "statement_type", "function_denied"]
+  })
+  /** Beyond the handed ones: what acts while it is merely prepared, and names in other clothes. */
+  const more = [
+    refused("explained setting", "explain pragma case_sensitive_like = 1"),
+    refused("explained setting with a plan", "explain query plan pragma foreign_keys(0)"),
+    refused("explained limit", "explain/**/pragma hard_heap_limit = 100000000"),
+    refused("explained attachment", "explain attach ':memory:' as x"),
+    refused("a table in quotes of a string", "select * from 'pragma_optimize'"),
+    refused("a function in brackets", "select [load_extension]('x')"),
+    refused("a setting through a hidden column", "select * from pragma_journal_mode where arg = 'wal'")
+  ]
+
   it.each(
-    [...file.cases, ...file.contained].map((entry) => [`${entry.expect}: ${title(entry)}`, entry] as const)
+    [...file.cases, ...file.contained, ...more].map(
+      (entry) => [`${entry.expect}: ${title(entry)}`, entry] as const
+    )
   )("%s", async (_, entry) => {
     const { params, sql } = entry
     const answer = await client.query({ sql, ...(params === undefined ? {} : { params }) })
