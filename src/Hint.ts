@@ -4,6 +4,7 @@
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
@@ -195,6 +196,9 @@ const mentioned = (sql: string, facts: ReadonlyArray<ObjectFact>): ReadonlyArray
 const argumentOf = ({ bare, name, qualified }: ObjectFact) =>
   /["[`]/.test(name) ? (partsOf(name).length > 1 ? qualified : bare) : name
 
+const valueOf = <A, E>(exit: Exit.Exit<A, E>): Option.Option<A> =>
+  Exit.isSuccess(exit) ? Option.some(exit.value) : Option.none()
+
 /**
  * Answers that may be some seconds old, by key; bounded. A look-up belongs to nobody's call, so that it ends for the
  * next one where it took too long for this one.
@@ -202,13 +206,14 @@ const argumentOf = ({ bare, name, qualified }: ObjectFact) =>
 const makeCache = <A>() => {
   const kept = new Map<string, { readonly until: number; readonly value: A }>()
   const underWay = new Map<string, Fiber.Fiber<A, AdapterFailure>>()
-  return (key: string, compute: Effect.Effect<A, AdapterFailure>): Effect.Effect<A, AdapterFailure> =>
+  /** None where the look-up failed, for whatever reason: the failure to tell of is the one that the statement had. */
+  return (key: string, compute: Effect.Effect<A, AdapterFailure>): Effect.Effect<Option.Option<A>> =>
     Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis
       const found = kept.get(key)
-      if (found !== undefined && found.until > now) return found.value
+      if (found !== undefined && found.until > now) return Option.some(found.value)
       const begun = underWay.get(key)
-      if (begun !== undefined) return yield* Fiber.join(begun)
+      if (begun !== undefined) return valueOf(yield* Fiber.await(begun))
       const fiber = yield* Effect.forkDaemon(
         compute.pipe(
           Effect.tap((value) =>
@@ -221,7 +226,7 @@ const makeCache = <A>() => {
         )
       )
       underWay.set(key, fiber)
-      return yield* Fiber.join(fiber)
+      return valueOf(yield* Fiber.await(fiber))
     })
 }
 
@@ -256,7 +261,9 @@ export const make = (): Hints => {
   const ofTable = (source: Source, name: string) =>
     Effect.gen(function* () {
       const Catalog = yield* load
-      const all = yield* namesOf(source)
+      const listed = yield* namesOf(source)
+      if (Option.isNone(listed)) return undefined
+      const all = listed.value
       const parts = partsOf(name)
       const forms = [parts.join("."), parts.at(-1) ?? "", parts[0] ?? ""]
       const near = forms.map((form) => Catalog.closestNames(form, all)).find((found) => found.length > 0)
@@ -268,7 +275,9 @@ export const make = (): Hints => {
       const Catalog = yield* load
       const parts = partsOf(name)
       const wanted = parts.at(-1) ?? name
-      const inStatement = mentioned(sql, yield* namesOf(source))
+      const listed = yield* namesOf(source)
+      if (Option.isNone(listed)) return undefined
+      const inStatement = mentioned(sql, listed.value)
       const qualifier = parts.at(-2)?.toLowerCase()
       const named = inStatement.filter(({ bare }) => bare.toLowerCase() === qualifier)
       const tables = named.length > 0 ? named : inStatement
@@ -277,8 +286,9 @@ export const make = (): Hints => {
         JSON.stringify([source.id, ...tables.map(({ id }) => id)]),
         ask(source, (adapter) => Catalog.listColumns(adapter, tables))
       )
+      if (Option.isNone(found)) return undefined
       const owners = new Map<string, string>()
-      for (const { columns, object } of found)
+      for (const { columns, object } of found.value)
         for (const column of columns) owners.set(column, owners.has(column) ? "" : object)
       const plain = (column: string) => column.replace(/^["[](.*)["\]]$/, "$1")
       const byPlain = new Map([...owners.keys()].map((column) => [plain(column), column]))
@@ -296,11 +306,7 @@ export const make = (): Hints => {
       return said.length > 0 ? said.join(" ") : undefined
     })
 
-  const found = (
-    source: Source,
-    sql: string,
-    failure: QueryFailed
-  ): Effect.Effect<string | undefined, AdapterFailure> => {
+  const found = (source: Source, sql: string, failure: QueryFailed): Effect.Effect<string | undefined> => {
     const name = missingName(sql, failure)
     if (name === undefined) return Effect.succeed(undefined)
     switch (failure.reason) {
@@ -322,9 +328,7 @@ export const make = (): Hints => {
           ? Option.some(syntaxHint(sql, place))
           : yield* found(source, sql, failure).pipe(
               Effect.timeoutOption(patienceMs),
-              Effect.map(Option.flatMap(Option.fromNullable)),
-              // Whatever keeps advice from coming, the failure is the one that the statement had.
-              Effect.catchAllCause(() => Effect.succeed(Option.none<string>()))
+              Effect.map(Option.flatMap(Option.fromNullable))
             )
       const advice =
         Option.getOrUndefined(specific) ?? (hint === undefined ? general(reason, source.engine) : undefined)
