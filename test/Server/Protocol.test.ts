@@ -219,3 +219,17 @@ it("many calls at once: each gets its own answer", async () => {
   })
   expect(answers.filter(({ ok }) => ok).length).toBeGreaterThan(200)
 })
+
+it("a client that reads late gets every answer, whole and once", async () => {
+  const program = await new Program([shop]).initialize()
+  program.process.stdout?.pause()
+  const sql =
+    "with recursive c(i) as (values (1) union all select i + 1 from c) select hex(zeroblob(4000)) as t from c"
+  // Many times what a pipe holds.
+  const ids = Array.from({ length: 60 }, () => program.beginQuery({ sql, format: "columnar" }))
+  const answered = () => program.log.filter(({ event }) => event === "tool_call").length
+  await eventually("the server has more to say than a pipe holds", () => answered() >= 10)
+  program.process.stdout?.resume()
+  for (const id of ids) expect(valueOf(await program.answerTo(id)).rowCount).toBe(12)
+  expect(new Set(program.messages.map(({ id }) => id)).size).toBe(program.messages.length)
+})
