@@ -1,18 +1,21 @@
 /** Delimited text (`.csv`, `.tsv`) as a workbook of one sheet, whose cells are texts that say what they could be. */
 import { closeSync, createReadStream, openSync, readSync } from "node:fs"
 import { basename, extname } from "node:path"
+import { pipeline } from "node:stream/promises"
 import { TextDecoder } from "node:util"
 import { CsvError, type Options, parse } from "csv-parse"
 import type { Book } from "./Book.js"
 import { Replaced } from "./Book.js"
 import { checkTextHead, type Identity, identityOfDescriptor } from "./File.js"
 import { Problem } from "./Problem.js"
-import { lastColumn } from "./Reference.js"
 import { SheetRow } from "./SheetReader.js"
 import { Kind } from "./Value.js"
 
 /** Longest record, in characters: a quote that is never closed must not take all memory. */
 const longestRecord = 16 * 2 ** 20
+
+/** A table has far fewer columns; more are no table at all. */
+const mostFields = 65_536
 
 const readHead = (descriptor: number, length: number): Buffer => {
   const head = Buffer.alloc(length)
@@ -106,6 +109,13 @@ export const kindOfText = (text: string): number => {
   return moment.test(text) ? Kind.moment : Kind.text
 }
 
+/** Bad bytes of UTF-16 become U+FFFD, which an answer notes. */
+async function* decoded(chunks: AsyncIterable<Buffer>, encoding: Encoding) {
+  const decoder = new TextDecoder(encoding)
+  for await (const chunk of chunks) yield decoder.decode(chunk, { stream: true })
+  yield decoder.decode()
+}
+
 const problemOf = (error: unknown): unknown => {
   if (!(error instanceof CsvError)) return error
   const line = typeof error["lines"] === "number" ? ` near line ${error["lines"]}` : ""
@@ -144,28 +154,20 @@ export const openDelimited = async (file: string, identity: Identity): Promise<B
       const parser = parse(options)
       const row = new SheetRow()
       let number = 0
-      const decoder = new TextDecoder(dialect.encoding)
-      // A bad byte of UTF-16 becomes U+FFFD, which the answer notes.
-      const source = createReadStream(file, { highWaterMark: 256 * 1024 })
-      const feed = async () => {
-        for await (const chunk of source) {
-          if (!parser.write(decoder.decode(chunk as Buffer, { stream: true })) && !parser.destroyed)
-            await new Promise<void>((resolve) => {
-              parser.once("drain", resolve).once("close", resolve)
-            })
-          if (parser.destroyed) return
-        }
-        parser.end(decoder.decode())
-      }
-      const fed = feed().catch((error: unknown) =>
-        parser.destroy(error instanceof Error ? error : new Error())
-      )
+      // A fault of the file ends the parser, and comes out of the loop below.
+      const fed = pipeline(
+        createReadStream(file, { highWaterMark: 256 * 1024 }),
+        (chunks: AsyncIterable<Buffer>) => decoded(chunks, dialect.encoding),
+        parser
+      ).catch(() => {})
       try {
         for await (const record of parser as AsyncIterable<ReadonlyArray<string>>) {
           number++
           row.number = number
           row.count = 0
-          for (let at = 0; at < record.length && at < lastColumn; at++) {
+          if (record.length > mostFields)
+            throw new Problem("TEXT_UNREADABLE", `record ${number} has more than ${mostFields} fields.`)
+          for (let at = 0; at < record.length; at++) {
             const text = record[at]
             if (text === undefined || text === "") continue
             row.columns[row.count] = at + 1
@@ -182,7 +184,6 @@ export const openDelimited = async (file: string, identity: Identity): Promise<B
         throw problemOf(error)
       } finally {
         parser.destroy()
-        source.destroy()
         await fed
       }
     }

@@ -1,5 +1,5 @@
 /** What a table name in a statement means in a workbook. Pure. */
-import { lastColumn, lastRow, parseRange, type Range, rangeText } from "./Reference.js"
+import { lastColumn, parseRange, type Range, rangeText } from "./Reference.js"
 import type { DefinedName, Sheet, Table } from "./WorkbookPart.js"
 
 export interface Inventory {
@@ -39,7 +39,8 @@ export type Resolution =
   | { readonly kind: "no_table"; readonly message: string }
   | { readonly kind: "unknown" }
 
-const everything: Range = { top: 1, left: 1, bottom: lastRow, right: lastColumn }
+/** A whole sheet; delimited text can have more rows than a sheet. */
+export const everything: Range = { top: 1, left: 1, bottom: Number.MAX_SAFE_INTEGER, right: lastColumn }
 
 const fold = (name: string) => name.normalize("NFC").toLowerCase()
 

@@ -13,6 +13,7 @@ import { moveFormula } from "./Formula.js"
 import { type Grid, GridBuilder, type GridSink, maxColumns, StartsFurtherLeft } from "./Grid.js"
 import {
   type CatalogTable,
+  everything,
   type Inventory,
   namedTables,
   type Resolution,
@@ -541,5 +542,4 @@ const hiddenMark = "\u0002"
 const rivalName = (name: string) => `${hiddenMark}${Buffer.from(name).toString("hex")}`
 const isHidden = (name: string) => name.startsWith(hiddenMark)
 
-const isWholeSheet = ({ range, reading }: Target) =>
-  reading.header === "find" && range.right === lastColumn && range.bottom === lastRow && range.top === 1
+const isWholeSheet = ({ range, reading }: Target) => reading.header === "find" && range === everything

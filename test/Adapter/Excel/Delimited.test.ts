@@ -231,6 +231,19 @@ describe("delimited text", () => {
     })
   })
 
+  it.effect("more rows than a sheet can have, and more columns than a table", () =>
+    Effect.gen(function* () {
+      const { file, name } = write(`n\n${"7\n".repeat(1_048_600)}`)
+      const adapter = yield* adapterOf(file)
+      const { rows } = yield* query(adapter, `select count(*), max(rowid), sum(n) from [${name}]`)
+      expect(rows).toEqual([[1_048_600, 1_048_601, 7_340_200]])
+      const other = write(`${"h,".repeat(2500)}h\n${"1,".repeat(2500)}1\n`)
+      const wide = yield* query(yield* adapterOf(other.file), `select * from [${other.name}]`)
+      expect(wide.columns).toHaveLength(2000)
+      expect(wide.notes.join()).toContain("501 cells are left out")
+    }).pipe(Effect.scoped)
+  )
+
   it.effect("many rows, whose types are settled at the end", () =>
     Effect.scoped(
       Effect.gen(function* () {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
-import { type Inventory, namedTables, resolve } from "../../../src/Adapter/Excel/Names.js"
-import { lastColumn, lastRow } from "../../../src/Adapter/Excel/Reference.js"
+import { everything, type Inventory, namedTables, resolve } from "../../../src/Adapter/Excel/Names.js"
+import { lastRow } from "../../../src/Adapter/Excel/Reference.js"
 
 const sheet = (name: string) => ({ name, hidden: false, part: name })
 const range = (top: number, left: number, bottom: number, right: number) => ({ top, left, bottom, right })
@@ -43,8 +43,6 @@ const book: Inventory = {
     { name: "_xlnm.Print_Area", scope: "Data", refersTo: "Data!$A$1:$C$6" }
   ]
 }
-
-const everything = range(1, 1, lastRow, lastColumn)
 
 const target = (name: string) => {
   const resolution = resolve(book, name)
