@@ -20,7 +20,7 @@ const maxTableBytes = 768 * 2 ** 20
 const heapMiB = 192
 
 /** The fields of {@link Config}; those that have a default may be left out. */
-export type Options = Parameters<typeof Config.make>[0]
+export type Options = ConstructorParameters<typeof Config>[0]
 
 /**
  * An adapter for one file. Its child process starts when it is made and ends with the scope. Options that do not fit

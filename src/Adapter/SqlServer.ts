@@ -9,7 +9,7 @@ import * as Telemetry from "./Telemetry.js"
 export { Config, configFromUrl } from "./SqlServer/Config.js"
 
 /** The fields of {@link Config}; those that have a default may be left out. */
-export type Options = Parameters<typeof Config.make>[0]
+export type Options = ConstructorParameters<typeof Config>[0]
 
 const databaseOf = ({ database, host, instance, port }: Config): Telemetry.Database => ({
   system: "microsoft.sql_server",

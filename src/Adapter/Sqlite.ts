@@ -21,7 +21,7 @@ const heapLimitBytes = 128 * 2 ** 20
 const heapMiB = 192
 
 /** The fields of {@link Config}; those that have a default may be left out. */
-export type Options = Parameters<typeof Config.make>[0]
+export type Options = ConstructorParameters<typeof Config>[0]
 
 /**
  * An adapter for one database file. Its child processes start when it is made and end with the scope. Options that do

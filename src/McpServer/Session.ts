@@ -90,6 +90,8 @@ export const run = (options: SessionOptions): Effect.Effect<void, never, Sources
           ),
           Deferred.await(ending.abandoned)
         )
+        // What is still in flight is stopped: nobody hears of it any more.
+        yield* Effect.promise(() => stdio.close())
         yield* log.event("info", "server_stopped", { why })
       })
     yield* log.event("info", "server_started", {
