@@ -268,7 +268,7 @@ async function cancel() {
 async function huge() {
   const adapter = await adapterOf(url)
   await run(ask(adapter, "select 1"))
-  for (const size of [60_000_000, 600_000_000]) {
+  for (const size of [30_000_000, 600_000_000]) {
     globalThis.gc?.()
     const before = process.memoryUsage().rss
     let most = before

@@ -7,7 +7,6 @@ import * as Chunk from "effect/Chunk"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Random from "effect/Random"
-import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import pg from "pg"
 import {
@@ -49,10 +48,13 @@ export class PooledSession extends Session {
   declare readonly release: (destroy: boolean) => void
   facts: Facts | undefined
   readonly generation: number
+  /** It was opened with {@link settings}. */
+  readonly preset: boolean
 
-  constructor(target: Target, login: Login, generation: number) {
+  constructor(target: Target, login: Login, generation: number, preset: boolean) {
     super(target, login)
     this.generation = generation
+    this.preset = preset
   }
 }
 
@@ -90,7 +92,7 @@ export interface Sessions {
     timeoutMs: number
   ) => Effect.Effect<Ran, ConnectionFailed | QueryFailed>
   readonly reserve: Effect.Effect<Lease, ConnectionFailed, Scope.Scope>
-  readonly login: Login
+  readonly login: Pick<Login, "user" | "database">
 }
 
 const factsQuery = `select (select reset_val from pg_catalog.pg_settings where name = 'statement_timeout'), pg_catalog.pg_is_in_recovery(), 0::pg_catalog.money`
@@ -107,10 +109,14 @@ const settings = [
   "standard_conforming_strings=on"
 ]
 
-const readOnly = (timeout: number, session: Session): Frame => ({
+/** For a session that was opened without {@link settings}. */
+const localSettings = settings.map((setting) => `SET LOCAL ${setting.replace("=", " = ")}`)
+
+const readOnly = (timeout: number, session: PooledSession): Frame => ({
   before: [
     "BEGIN READ ONLY",
     `SET LOCAL statement_timeout = ${timeout}`,
+    ...(session.preset ? [] : localSettings),
     // Not a setting of the session: it would replace the login's order of day and month as well.
     ...(session.parameter("DateStyle")?.startsWith("ISO") === true ? [] : ["SET LOCAL datestyle = 'ISO'"])
   ].join("; "),
@@ -173,16 +179,19 @@ export const make = (config: Config): Effect.Effect<Sessions, never, Scope.Scope
   Effect.gen(function* () {
     const owner = yield* Owner
     const user = config.user ?? userInfo().username
-    const login: Login = {
+    const login = {
       user,
       database: config.database ?? user,
-      password: config.password === undefined ? undefined : Redacted.value(config.password),
+      password: config.password,
       applicationName: config.applicationName,
-      // The last of two equal settings counts.
-      options: [config.options ?? "", ...settings.map((setting) => `-c ${setting}`)].join(" ").trim(),
       connectTimeoutMs: config.connectTimeoutMs,
       channelBinding: config.channelBinding === "prefer"
     }
+
+    // The last of two equal settings counts.
+    const options = [config.options ?? "", ...settings.map((setting) => `-c ${setting}`)].join(" ").trim()
+    /** Connection poolers such as PgBouncer refuse settings of a session. */
+    let preset = true
 
     const alive = new Set<Session>()
     /** Sessions of an earlier generation were open when another one was lost, and are likely to be lost as well. */
@@ -203,7 +212,7 @@ export const make = (config: Config): Effect.Effect<Sessions, never, Scope.Scope
       idleTimeoutMillis: 60_000,
       Client: class extends PooledSession {
         constructor() {
-          super(target, login, generation)
+          super(target, { ...login, options: preset ? options : "" }, generation, preset)
           opened = this
           alive.add(this)
           this.once("end", () => alive.delete(this))
@@ -380,9 +389,18 @@ export const make = (config: Config): Effect.Effect<Sessions, never, Scope.Scope
         let failure: ConnectionFailed | undefined
         for (const tls of yield* attempts(config, host)) {
           const to: Target = { host, port, tls, direct: config.sslNegotiation === "direct" }
-          const found = yield* checkOut(to).pipe(
+          const attempt = checkOut(to).pipe(
             Effect.mapError(connecting),
-            Effect.flatMap((held) => suit(held, wanted)),
+            Effect.flatMap((held) => suit(held, wanted))
+          )
+          const found = yield* attempt.pipe(
+            Effect.catchIf(
+              ({ engine }) => engine?.code === "08P01" && preset && config.options === undefined,
+              () => {
+                preset = false
+                return attempt
+              }
+            ),
             Effect.either
           )
           if (Either.isRight(found)) return found.right

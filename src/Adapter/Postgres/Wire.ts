@@ -6,10 +6,11 @@
  */
 import { EventEmitter } from "node:events"
 import type { ConnectionOptions } from "node:tls"
+import * as Redacted from "effect/Redacted"
 import pg from "pg"
 
 /** The largest message that is read from the engine, in bytes: one row, with all its values. */
-export const maxMessageBytes = 64 * 1_048_576
+export const maxMessageBytes = 32 * 1_048_576
 
 /**
  * After the answer is full: what is still read, in bytes and milliseconds, in the hope that the engine has little left.
@@ -29,8 +30,9 @@ export interface Target {
 export interface Login {
   readonly user: string
   readonly database: string
-  readonly password: string | undefined
+  readonly password: Redacted.Redacted<string> | undefined
   readonly applicationName: string
+  /** Settings of the session; empty: none. */
   readonly options: string
   readonly connectTimeoutMs: number
   readonly channelBinding: boolean
@@ -103,6 +105,7 @@ class CountedConnection extends pg.Connection {
 export class Session extends pg.Client {
   declare readonly processID: number | null
   declare readonly secretKey: number | null
+  declare readonly connectionParameters: { options: string | undefined }
   readonly target: Target
   readonly #counted: CountedConnection
 
@@ -122,7 +125,7 @@ export class Session extends pg.Client {
       user: login.user,
       database: login.database,
       // A function, so that the driver looks neither into the environment nor into a password file.
-      password: () => login.password ?? "",
+      password: () => (login.password === undefined ? "" : Redacted.value(login.password)),
       ssl: target.tls ?? false,
       sslnegotiation: sslNegotiation,
       application_name: login.applicationName,
@@ -132,6 +135,8 @@ export class Session extends pg.Client {
       pipeline: true
     }
     super(config)
+    // Where none are given, the driver looks into the environment.
+    if (login.options === "") this.connectionParameters.options = undefined
     this.target = target
     this.#counted = connection
     // A session may end at any moment, also while it changes hands; whoever uses it next hears of it by its answer.

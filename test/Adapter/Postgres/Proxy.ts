@@ -12,7 +12,12 @@ export interface Proxy {
   readonly open: () => number
 }
 
-export const make = (target: number, delayMs = 0): Effect.Effect<Proxy, never, Scope> =>
+export const make = (
+  target: number,
+  delayMs = 0,
+  /** What is answered to a client's first bytes instead of passing them on, if anything. */
+  refuse: (first: Buffer) => Buffer | null = () => null
+): Effect.Effect<Proxy, never, Scope> =>
   Effect.acquireRelease(
     Effect.promise(
       () =>
@@ -23,6 +28,7 @@ export const make = (target: number, delayMs = 0): Effect.Effect<Proxy, never, S
             for (const socket of sockets) socket.destroy()
           }
           const listener = createServer((client) => {
+            let begun = false
             const server = connect(target, "127.0.0.1")
             for (const [from, to] of [
               [client, server],
@@ -36,6 +42,11 @@ export const make = (target: number, delayMs = 0): Effect.Effect<Proxy, never, S
                 to.destroy()
               })
               from.on("data", (chunk) => {
+                if (from === client && !begun) {
+                  begun = true
+                  const answer = refuse(chunk)
+                  if (answer !== null) return client.end(answer)
+                }
                 if (from === server) {
                   left -= chunk.length
                   if (left < 0) return cut()

@@ -9,6 +9,7 @@ import * as Stream from "effect/Stream"
 import * as Postgres from "../../../src/Adapter/Postgres.js"
 import { Adapter } from "../../../src/Adapter.js"
 import { admit } from "../../../src/Policy.js"
+import * as Proxy from "./Proxy.js"
 import { ask, limits, rowsOf } from "./Query.js"
 import * as TestServer from "./TestServer.js"
 
@@ -138,6 +139,53 @@ layer(TestServer.layer, { timeout: 120_000, excludeTestServices: true })("servic
       expect((yield* of(least)).excessPrivileges).toEqual([])
       const adapter = yield* Postgres.make(TestServer.configOf(least))
       expect(yield* rowsOf(adapter, "select count(*) from reported")).toEqual([[0]])
+    })
+  )
+
+  it.scoped("a pooler that takes no settings of a session", () =>
+    Effect.gen(function* () {
+      const { writer } = yield* TestServer.Database
+      const fields = ["SFATAL", "VFATAL", "C08P01", "Munsupported startup parameter: options"]
+      const body = Buffer.from(`${fields.map((field) => `${field}\0`).join("")}\0`)
+      const refusal = Buffer.concat([Buffer.from("E\0\0\0\0"), body])
+      refusal.writeUInt32BE(body.length + 4, 1)
+      const pooler = yield* Proxy.make(Number(new URL(writer).port), 0, (first) =>
+        first.includes("options") ? refusal : null
+      )
+      const url = TestServer.withUrl(writer, { port: String(pooler.port), search: "?sslmode=disable" })
+      const adapter = yield* Postgres.make(TestServer.configOf(url))
+      for (let i = 0; i < 2; i++) {
+        expect(
+          yield* rowsOf(
+            adapter,
+            "select interval '1 day', '\\x00'::bytea, current_setting('transaction_read_only')"
+          )
+        ).toEqual([["P1D", "AA==", "on"]])
+      }
+    })
+  )
+
+  it.scoped("text that is not valid UTF-8 has a note", () =>
+    Effect.gen(function* () {
+      const { admin } = yield* TestServer.Database
+      const name = `mcpq_ascii_${TestServer.secret()}`
+      yield* Effect.acquireRelease(
+        Effect.promise(() =>
+          TestServer.runAs(admin, [
+            `create database ${name} template template0 encoding 'SQL_ASCII' lc_collate 'C' lc_ctype 'C'`
+          ])
+        ),
+        () => Effect.promise(() => TestServer.runAs(admin, [`drop database ${name} with (force)`]))
+      )
+      const url = TestServer.withUrl(admin, { pathname: `/${name}` })
+      yield* Effect.promise(() =>
+        TestServer.runAs(url, ["create table bytes as select E'a\\xffb'::text as t"])
+      )
+      const adapter = yield* Postgres.make(TestServer.configOf(url))
+      const { rows, notes } = yield* ask(adapter, "select t from bytes")
+      expect(rows).toEqual([["a\ufffdb"]])
+      expect(notes).toHaveLength(1)
+      expect((yield* ask(adapter, "select 'a'::text")).notes).toEqual([])
     })
   )
 
