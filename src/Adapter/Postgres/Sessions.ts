@@ -117,6 +117,10 @@ const readOnly = (timeout: number, session: PooledSession): Frame => ({
     "BEGIN READ ONLY",
     `SET LOCAL statement_timeout = ${timeout}`,
     ...(session.preset ? [] : localSettings),
+    // The engine would refuse to send text that is not valid UTF-8, where it does not know what its text is.
+    ...(session.parameter("server_encoding") === "SQL_ASCII"
+      ? ["SET LOCAL client_encoding = 'SQL_ASCII'"]
+      : []),
     // Not a setting of the session: it would replace the login's order of day and month as well.
     ...(session.parameter("DateStyle")?.startsWith("ISO") === true ? [] : ["SET LOCAL datestyle = 'ISO'"])
   ].join("; "),
