@@ -16,8 +16,7 @@ import * as Telemetry from "./Telemetry.js"
 
 export { Config } from "./Sqlite/Config.js"
 
-/** Bound of SQLite's own memory in a child, beside the bound of its JavaScript heap. */
-const heapLimitBytes = 128 * 2 ** 20
+/** Bound of a child's JavaScript heap. */
 const heapMiB = 192
 
 /** The fields of {@link Config}; those that have a default may be left out. */
@@ -29,7 +28,7 @@ export type Options = ConstructorParameters<typeof Config>[0]
  */
 export const make = (options: Options): Effect.Effect<AdapterService, never, Scope> => {
   const { file, maxConcurrent } = Config.make(options)
-  const setup: SqliteSetup = { file, heapLimitBytes }
+  const setup: SqliteSetup = { file }
   return Effect.map(
     ChildPool.make({ program: "SqliteChild", setup, size: maxConcurrent, spare: true, heapMiB }),
     (pool) =>

@@ -130,6 +130,9 @@ export const fromLocation = (
     ? Either.right(ofFile(location.engine, resolve(location.file), effective.limits))
     : ofUrl(location.engine, Redacted.make(location.url), where, effective)
 
+/** A PEM text as it is, the path of one from the config file's folder. */
+const fileOrText = (folder: string, pem: string) => (pem.includes("-----BEGIN") ? pem : resolve(folder, pem))
+
 /** The engine of a config file's entry; relative files resolve from the config file's folder. */
 export const fromEntry = (
   entry: SourceEntry,
@@ -144,6 +147,11 @@ export const fromEntry = (
     const { description: _, engine: __, limits: ___, ...fields } = entry
     const config: Postgres.Config = {
       ...fields,
+      ...(fields.ca === undefined || fields.ca === "system" ? {} : { ca: fileOrText(folder, fields.ca) }),
+      ...(fields.cert === undefined ? {} : { cert: fileOrText(folder, fields.cert) }),
+      ...(fields.key === undefined
+        ? {}
+        : { key: Redacted.make(fileOrText(folder, Redacted.value(fields.key))) }),
       connectTimeoutMs: effective.limits.connectTimeoutMs,
       maxConnections: effective.limits.maxConcurrent
     }
@@ -153,6 +161,7 @@ export const fromEntry = (
   const { description: _, engine: __, limits: ___, ...fields } = entry
   const config = new SqlServer.Config({
     ...fields,
+    ...(fields.ca === undefined ? {} : { ca: fileOrText(folder, fields.ca) }),
     connectTimeoutMs: effective.limits.connectTimeoutMs,
     maxConcurrent: effective.limits.maxConcurrent
   })

@@ -12,10 +12,11 @@ describe("the config file's JSON Schema", () => {
   })
 
   it("takes what the program takes, and refuses what it refuses", () => {
+    const variable = (name: string) => `$\{${name}}`
     const sources = {
       shop: { engine: "sqlite", file: "./shop.db" },
-      crm: { engine: "postgres", url: "${CRM_URL}", limits: { maxRows: 200 } },
-      erp: { engine: "mssql", host: "erp.local", user: "reader", password: "${PW}", encrypt: true }
+      crm: { engine: "postgres", url: variable("CRM_URL"), limits: { maxRows: 200 } },
+      erp: { engine: "mssql", host: "erp.local", user: "reader", password: variable("PW"), encrypt: true }
     }
     expect(validate({ $schema: "x", sources, limits: { maxRows: 10 } })).toBe(true)
     expect(validate({ sources, bogus: 1 })).toBe(false)

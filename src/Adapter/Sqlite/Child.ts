@@ -91,8 +91,6 @@ const open = (setup: SqliteSetup, identity: string, lockWait: number): Opened =>
     const database = snapshot
       ? openSnapshot(file)
       : new Database(file, { readonly: true, fileMustExist: true, timeout: lockWait })
-    const held = snapshot ? sizeOf(file) : 0
-    database.pragma(`hard_heap_limit = ${setup.heapLimitBytes + held}`)
     // The first look at it makes the temporary schema; no call shall find another one than the call before.
     database.prepare("select count(*) from temp.sqlite_schema").get()
     return { database, identity }
@@ -102,23 +100,33 @@ const open = (setup: SqliteSetup, identity: string, lockWait: number): Opened =>
   }
 }
 
-serve<SqliteSetup>((setup) => {
-  let opened: Opened | undefined
-  const current = (lockWait: number): Database.Database => {
-    const stat = look(setup.file)
-    // Another file under the same name is another database; in a snapshot every change is one.
-    const identity = opened?.database.memory
-      ? `${stat.ino}:${stat.mtimeNs}:${stat.size}`
-      : `${stat.dev}:${stat.ino}`
-    if (opened !== undefined && opened.identity !== identity) {
-      opened.database.close()
-      opened = undefined
+/**
+ * Bound of the whole process, a snapshot included. SQLite's own `hard_heap_limit` counts nothing in this driver, which is
+ * built without memory statistics.
+ */
+const maxResidentBytes = 640 * 2 ** 20
+
+serve<SqliteSetup>(
+  (setup) => {
+    let opened: Opened | undefined
+    const current = (lockWait: number): Database.Database => {
+      const stat = look(setup.file)
+      // Another file under the same name is another database; in a snapshot every change is one.
+      const identity = opened?.database.memory
+        ? `${stat.ino}:${stat.mtimeNs}:${stat.size}`
+        : `${stat.dev}:${stat.ino}`
+      if (opened !== undefined && opened.identity !== identity) {
+        opened.database.close()
+        opened = undefined
+      }
+      if (opened === undefined) {
+        opened = open(setup, identity, lockWait)
+        if (opened.database.memory)
+          opened = { ...opened, identity: `${stat.ino}:${stat.mtimeNs}:${stat.size}` }
+      }
+      return opened.database
     }
-    if (opened === undefined) {
-      opened = open(setup, identity, lockWait)
-      if (opened.database.memory) opened = { ...opened, identity: `${stat.ino}:${stat.mtimeNs}:${stat.size}` }
-    }
-    return opened.database
-  }
-  return (request) => ({ id: request.id, ok: true, rows: execute(current(lockWaitMs(request)), request) })
-})
+    return (request) => ({ id: request.id, ok: true, rows: execute(current(lockWaitMs(request)), request) })
+  },
+  { maxResidentBytes }
+)

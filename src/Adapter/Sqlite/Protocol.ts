@@ -5,8 +5,6 @@ import type { RowLimits, RowSet } from "../../Rows.js"
 /** The first message to the child of a database file. */
 export interface SqliteSetup {
   readonly file: string
-  /** Bound of the memory that SQLite itself may take in this process, in bytes. */
-  readonly heapLimitBytes: number
 }
 
 export interface StatementRequest {
