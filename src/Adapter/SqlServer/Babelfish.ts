@@ -3,13 +3,12 @@
  * has ended, so that PostgreSQL's own timeout has to end it.
  */
 
+/** Answers with 1 on Babelfish, with null on SQL Server. */
+export const identify = "SELECT SERVERPROPERTY('Babelfish')"
+
 /** A little before the caller's deadline, so that the engine ends the statement and its session can be used on. */
 const margin = (timeoutMs: number) => Math.min(1000, timeoutMs * 0.1)
 
-/**
- * Part of a batch that bounds the statements behind it. It does nothing on SQL Server, which does not know the function
- * and therefore must not see it before it runs.
- */
-export const limitStatement = (timeoutMs: number): string =>
-  "IF SERVERPROPERTY('Babelfish') = 1 " +
-  `EXEC(N'SELECT set_config(''statement_timeout'', ''${Math.max(1, Math.floor(timeoutMs - margin(timeoutMs)))}'', false)')`
+/** A batch that bounds the statements behind it. */
+export const limitStatements = (timeoutMs: number): string =>
+  `SELECT set_config('statement_timeout', '${Math.max(1, Math.floor(timeoutMs - margin(timeoutMs)))}', false)`

@@ -1,7 +1,5 @@
 /** The batches around every statement: a session that always means the same, and a transaction that never commits. */
 
-import { limitStatement } from "./Babelfish.js"
-
 /** Set anew before every statement, since a statement could only have changed them by breaking the policy. */
 export const sessionOptions = [
   "SET ANSI_NULLS, ANSI_PADDING, ANSI_WARNINGS, ARITHABORT, CONCAT_NULL_YIELDS_NULL, QUOTED_IDENTIFIER ON",
@@ -12,13 +10,10 @@ export const sessionOptions = [
   "SET TRANSACTION ISOLATION LEVEL READ COMMITTED"
 ].join(";\n")
 
-export const begin = (limits: { readonly lockTimeoutMs: number; readonly timeoutMs: number }): string =>
-  [
-    sessionOptions,
-    `SET LOCK_TIMEOUT ${Math.max(1, Math.floor(limits.lockTimeoutMs))}`,
-    limitStatement(limits.timeoutMs),
-    "BEGIN TRANSACTION"
-  ].join(";\n")
+export const begin = (lockTimeoutMs: number): string =>
+  [sessionOptions, `SET LOCK_TIMEOUT ${Math.max(1, Math.floor(lockTimeoutMs))}`, "BEGIN TRANSACTION"].join(
+    ";\n"
+  )
 
 /** Answers with the depth of transactions that the statement left, which is 1. */
 export const end = "SELECT @@TRANCOUNT;\nIF @@TRANCOUNT > 0 ROLLBACK TRANSACTION"

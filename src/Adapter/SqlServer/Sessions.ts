@@ -9,6 +9,7 @@ import * as Scope from "effect/Scope"
 import { type AdapterFailure, type ConnectionFailed, QueryRejected } from "../../QueryError.js"
 import { Owner } from "../Owner.js"
 import * as Attempts from "./Attempts.js"
+import * as Babelfish from "./Babelfish.js"
 import type { Config } from "./Config.js"
 import { connect } from "./Connect.js"
 import { type Ending, execute, quiesce } from "./Execution.js"
@@ -36,8 +37,11 @@ export interface Sessions {
 /** Idle connections are closed after this long. */
 const idleTime = "1 minute"
 
-/** How long the engine may take to acknowledge that it stopped: with the answer waiting for it, and altogether. */
-const patienceMs = { answer: 150, connection: 400 }
+/**
+ * How long the engine may take to acknowledge that it stopped: with the answer waiting for it, and altogether. Babelfish
+ * does not hear it, but ends what has run for its time, and a new session costs it much.
+ */
+const patienceMs = { answer: 150, connection: 400, babelfish: 2000 }
 
 /** How long the end of a transaction may take before its connection is given up. */
 const endTime = "1 second"
@@ -76,6 +80,7 @@ export const make = (config: Config): Effect.Effect<Sessions, never, Scope.Scope
   Effect.gen(function* () {
     // A lost connection casts doubt on all that were made before it: the server may have restarted.
     let generation = 0
+    let isBabelfish: boolean | undefined
     const owner = yield* Owner
     const scope = yield* Effect.scope
     const pool = yield* Pool.makeWithTTL({
@@ -110,36 +115,41 @@ export const make = (config: Config): Effect.Effect<Sessions, never, Scope.Scope
         if (failure._tag === "ConnectionFailed") generation++
       })
 
-    const begin = (wire: Wire, timeoutMs: number) =>
+    /** The first cell that a batch answers with. */
+    const cellOf = (wire: Wire, sql: string): Effect.Effect<unknown, AdapterFailure> =>
       Effect.suspend(() => {
+        let first: unknown
+        const sink = {
+          columns: () => {},
+          row: ([cell]: ReadonlyArray<unknown>) => {
+            first = cell
+            return true
+          }
+        }
+        return Effect.map(execute(wire, { sql, kind: "batch", sink }), () => first)
+      })
+
+    const begin = (wire: Wire, timeoutMs: number): Effect.Effect<void, AdapterFailure> =>
+      Effect.gen(function* () {
         wire.resetConnectionOnNextRequest = true
-        const lockTimeoutMs = Math.min(config.lockTimeoutMs, timeoutMs * 0.8)
-        return execute(wire, { sql: SessionSql.begin({ lockTimeoutMs, timeoutMs }), kind: "batch" })
+        const sql = SessionSql.begin(Math.min(config.lockTimeoutMs, timeoutMs * 0.8))
+        if (isBabelfish === undefined)
+          isBabelfish = (yield* cellOf(wire, `${sql};\n${Babelfish.identify}`)) === 1
+        else yield* execute(wire, { sql, kind: "batch" })
+        if (isBabelfish) yield* execute(wire, { sql: Babelfish.limitStatements(timeoutMs), kind: "batch" })
       })
 
     /** The depth of transactions before all were rolled back. */
     const rollBack = (wire: Wire): Effect.Effect<number | undefined, AdapterFailure> =>
-      Effect.suspend(() => {
-        let depth: unknown
-        const sink = {
-          columns: () => {},
-          row: (cells: ReadonlyArray<unknown>) => {
-            depth = cells[0]
-            return true
-          }
-        }
-        return Effect.map(execute(wire, { sql: SessionSql.end, kind: "batch", sink }), () =>
-          typeof depth === "number" ? depth : undefined
-        )
-      })
+      Effect.map(cellOf(wire, SessionSql.end), (depth) => (typeof depth === "number" ? depth : undefined))
 
     /** Leaves the connection without a transaction, or gives it up: then there is no depth. */
     const end = (wire: Wire): Effect.Effect<number | undefined> =>
-      Effect.flatMap(quiesce(wire, patienceMs.connection), (idle) =>
-        idle ? rollBack(wire) : Effect.succeed(undefined)
-      ).pipe(
-        Effect.interruptible,
-        Effect.timeout(endTime),
+      quiesce(wire, isBabelfish === true ? patienceMs.babelfish : patienceMs.connection).pipe(
+        Effect.flatMap((idle) =>
+          // In a fiber of its own: the one that ends here may have been interrupted.
+          idle ? Effect.timeout(Effect.interruptible(rollBack(wire)), endTime) : Effect.succeed(undefined)
+        ),
         Effect.catchAll(() => Effect.succeed(undefined)),
         Effect.tap((depth) => (depth === undefined ? Effect.sync(() => wire.close()) : Effect.void)),
         Effect.onInterrupt(() => Effect.sync(() => wire.close()))
@@ -165,10 +175,13 @@ export const make = (config: Config): Effect.Effect<Sessions, never, Scope.Scope
                 )
               )
             )
-            const release = Effect.ensuring(end(wire), give)
+            // Where the engine has yet to stop, the answer does not wait for it. The place is given back in any case.
             const depth = (yield* quiesce(wire, patienceMs.answer))
-              ? yield* release
-              : yield* Effect.as(Effect.forkIn(release, scope), undefined)
+              ? yield* Effect.ensuring(end(wire), give)
+              : yield* Effect.as(
+                  Effect.forkIn(Effect.ensuring(Effect.interruptible(end(wire)), give), scope),
+                  undefined
+                )
             if (escaped(exit, depth)) {
               wire.close()
               return yield* Effect.fail(transactionLost)
