@@ -71,8 +71,8 @@ describe("what is no request", () => {
   })
 
   it("a call without arguments is one with bad arguments", async () => {
-    const [answer] = await answersTo(call({ name: "query" }))
-    expect(answer?.result).toMatchObject({ isError: true })
+    const { result } = await server.request("tools/call", { name: "query" })
+    expect(result).toMatchObject({ isError: true })
   })
 
   it("the name of an unknown tool is answered with the names of the tools", async () => {
