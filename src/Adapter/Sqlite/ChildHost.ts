@@ -11,8 +11,9 @@ import type { Reply, StatementRequest } from "./Protocol.js"
  * ends both. (SQLite's own `hard_heap_limit` does nothing in a build without memory statistics, as the driver's is.)
  */
 const watch = (maxResidentBytes: number) => {
+  // The parent says who it is: it may be gone before this process could ask.
   const watchdog = new Worker(
-    `const parent=${process.ppid},most=${maxResidentBytes};setInterval(()=>{` +
+    `const parent=${Number(process.argv[2] ?? process.ppid)},most=${maxResidentBytes};setInterval(()=>{` +
       `if(process.ppid!==parent)process.kill(process.pid,"SIGKILL");` +
       `if(process.memoryUsage.rss()>most)process.kill(process.pid,"SIGABRT")},250)`,
     { eval: true, resourceLimits: { maxOldGenerationSizeMb: 8, maxYoungGenerationSizeMb: 1, stackSizeMb: 1 } }

@@ -70,7 +70,7 @@ const failureOfExit = (
 }
 
 const spawn = (options: ChildPoolOptions): ChildProcess => {
-  const child = fork(locate(options.program), [], {
+  const child = fork(locate(options.program), [String(process.pid)], {
     serialization: "advanced",
     // Standard output belongs to the protocol: a child gets none of it.
     stdio: ["ignore", "ignore", "ignore", "ipc"],
