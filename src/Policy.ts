@@ -13,6 +13,22 @@ export type Verdict = Effect.Effect<AdmittedQuery["mode"], QueryRejected>
 
 const mint = Brand.nominal<AdmittedQuery>()
 
+/** A module that is loaded by its first use, and at hand without a turn of the event loop from then on. */
+const lazily = <A>(load: () => Promise<A>): Effect.Effect<A> => {
+  let loaded: A | undefined
+  return Effect.suspend(() =>
+    loaded === undefined
+      ? Effect.map(Effect.promise(load), (module) => {
+          loaded = module
+          return module
+        })
+      : Effect.succeed(loaded)
+  )
+}
+
+const postgresGrammar = lazily(() => import("./Policy/PostgresGrammar.js"))
+const transactSql = lazily(() => import("./Policy/TransactSql.js"))
+
 const inspect = (engine: Engine, sql: string): Verdict => {
   switch (engine) {
     case "sqlite":
@@ -20,15 +36,9 @@ const inspect = (engine: Engine, sql: string): Verdict => {
     case "csv":
       return SqliteStatement.inspect(sql)
     case "postgres":
-      return Effect.flatMap(
-        Effect.promise(() => import("./Policy/PostgresGrammar.js")),
-        (grammar) => grammar.inspect(sql)
-      )
+      return Effect.flatMap(postgresGrammar, (grammar) => grammar.inspect(sql))
     case "mssql":
-      return Effect.flatMap(
-        Effect.promise(() => import("./Policy/TransactSql.js")),
-        (grammar) => grammar.inspect(sql)
-      )
+      return Effect.flatMap(transactSql, (grammar) => grammar.inspect(sql))
   }
 }
 
