@@ -78,4 +78,8 @@ export const serve = (settings: Settings): Effect.Effect<void, FatalError> =>
     // A source that does not let go must not keep the process.
     yield* Scope.close(scope, Exit.void).pipe(Effect.disconnect, Effect.timeoutOption(closeMs))
     yield* Session.flush(stderr, 200)
-  }).pipe(Effect.scoped)
+  }).pipe(
+    Effect.scoped,
+    // The command has nowhere to send spans; an application that embeds the server may have.
+    Effect.withTracerEnabled(false)
+  )
