@@ -4,10 +4,10 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Pool from "effect/Pool"
 import * as Scope from "effect/Scope"
-import { type AdapterFailure, type ConnectionFailed, QueryRejected } from "../../QueryError.js"
+import { type AdapterFailure, QueryRejected } from "../../QueryError.js"
 import { Owner } from "../Owner.js"
+import * as ResourcePool from "../ResourcePool.js"
 import * as Attempts from "./Attempts.js"
 import * as Babelfish from "./Babelfish.js"
 import type { Config } from "./Config.js"
@@ -49,21 +49,6 @@ const endTime = "1 second"
 /** Connections that a call may need while others are still being cleaned up. */
 const spare = 2
 
-/**
- * A place for a connection. The pool hands out places, not connections, so that a call makes its own connection and has
- * its own failure.
- */
-interface Place {
-  wire: Wire | undefined
-  generation: number
-}
-
-const closePlace = (place: Place) =>
-  Effect.sync(() => {
-    place.wire?.close()
-    place.wire = undefined
-  })
-
 const transactionLost = new QueryRejected({
   reason: "read_only",
   message: "The statement ended its transaction, which this read-only source does not allow."
@@ -83,32 +68,21 @@ export const make = (config: Config): Effect.Effect<Sessions, never, Scope.Scope
     let isBabelfish: boolean | undefined
     const owner = yield* Owner
     const scope = yield* Effect.scope
-    const pool = yield* Pool.makeWithTTL({
-      acquire: Effect.acquireRelease(
-        Effect.sync((): Place => ({ wire: undefined, generation })),
-        closePlace
-      ),
-      min: 0,
-      max: config.maxConcurrent + spare,
-      timeToLive: idleTime,
-      timeToLiveStrategy: "usage"
-    })
-
-    const attempt = yield* Attempts.make(connect(config, owner))
-
-    const connected = (place: Place): Effect.Effect<Wire, ConnectionFailed> =>
+    const born = new WeakMap<Wire, number>()
+    const attempt = yield* Attempts.make(
       Effect.suspend(() => {
-        const { wire } = place
-        if (wire?.idle && place.generation === generation) return Effect.succeed(wire)
-        wire?.close()
-        place.wire = undefined
         const current = generation
-        return Effect.map(attempt, (made) => {
-          place.wire = made
-          place.generation = current
-          return made
-        })
+        return Effect.tap(connect(config, owner), (wire) => Effect.sync(() => born.set(wire, current)))
       })
+    )
+    const pool = yield* ResourcePool.make({
+      acquire: attempt,
+      close: (wire) => Effect.sync(() => wire.close()),
+      isFit: (wire) => wire.idle && born.get(wire) === generation,
+      max: config.maxConcurrent + spare,
+      ready: 0,
+      idleTime
+    })
 
     const noticeLoss = (failure: AdapterFailure) =>
       Effect.sync(() => {
@@ -163,9 +137,7 @@ export const make = (config: Config): Effect.Effect<Sessions, never, Scope.Scope
             const remainingMs = Effect.sync(() => Math.max(1, timeoutMs - (performance.now() - from)))
             const taken = yield* Scope.make()
             const give = Scope.close(taken, Exit.void)
-            const wire = yield* restore(Effect.flatMap(Scope.extend(Pool.get(pool), taken), connected)).pipe(
-              Effect.onError(() => give)
-            )
+            const wire = yield* restore(Scope.extend(pool.get, taken)).pipe(Effect.onError(() => give))
             const exit = yield* Effect.exit(
               restore(
                 remainingMs.pipe(
@@ -175,7 +147,7 @@ export const make = (config: Config): Effect.Effect<Sessions, never, Scope.Scope
                 )
               )
             )
-            // Where the engine has yet to stop, the answer does not wait for it. The place is given back in any case.
+            // Where the engine has yet to stop, the answer does not wait for it. The connection is given back in any case.
             const depth = (yield* quiesce(wire, patienceMs.answer))
               ? yield* Effect.ensuring(end(wire), give)
               : yield* Effect.as(
@@ -191,9 +163,10 @@ export const make = (config: Config): Effect.Effect<Sessions, never, Scope.Scope
         ),
       exclusive: (use) =>
         Effect.scoped(
-          Effect.flatMap(Pool.get(pool), (place) =>
-            Effect.flatMap(connected(place), (wire) =>
-              Effect.ensuring(use(wire).pipe(Effect.tapError(noticeLoss)), closePlace(place))
+          Effect.flatMap(pool.get, (wire) =>
+            Effect.ensuring(
+              use(wire).pipe(Effect.tapError(noticeLoss)),
+              Effect.sync(() => wire.close())
             )
           )
         )

@@ -7,10 +7,9 @@ import { existsSync } from "node:fs"
 import { constants } from "node:os"
 import { fileURLToPath } from "node:url"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
-import * as Pool from "effect/Pool"
 import type { Scope } from "effect/Scope"
 import { ConnectionFailed, connectionMessage, QueryFailed } from "../../QueryError.js"
+import * as ResourcePool from "../ResourcePool.js"
 import type { Reply, StatementRequest } from "./Protocol.js"
 
 export interface ChildPoolOptions {
@@ -82,7 +81,7 @@ const spawn = (options: ChildPoolOptions): ChildProcess => {
 }
 
 const isAlive = (child: ChildProcess) =>
-  child.exitCode === null && child.signalCode === null && child.connected
+  child.exitCode === null && child.signalCode === null && child.connected && !child.killed
 
 const awaitExit = (child: ChildProcess) =>
   Effect.async<void>((resume) => {
@@ -127,48 +126,27 @@ export const make = (options: ChildPoolOptions): Effect.Effect<ChildPool, never,
     let losses = 0
     const lossesAtBirth = new WeakMap<ChildProcess, number>()
     const isFit = (child: ChildProcess) => isAlive(child) && lossesAtBirth.get(child) === losses
-    const pool = yield* Pool.makeWithTTL({
-      acquire: Effect.acquireRelease(
-        Effect.sync(() => {
-          const child = spawn(options)
-          lossesAtBirth.set(child, losses)
-          return child
-        }),
-        stop
-      ),
-      min: options.spare ? 2 : 1,
+    const pool = yield* ResourcePool.make({
+      acquire: Effect.sync(() => {
+        const child = spawn(options)
+        lossesAtBirth.set(child, losses)
+        return child
+      }),
+      close: stop,
+      isFit,
       max: options.size + (options.spare ? 1 : 0),
-      timeToLive: "1 minute"
+      ready: 1,
+      idleTime: "1 minute"
     })
     let lastId = 0
-    /** Undefined: the child was not fit for work. */
-    const attempt = (
-      request: Omit<StatementRequest, "id">
-    ): Effect.Effect<Reply | undefined, ConnectionFailed | QueryFailed> =>
-      Effect.scoped(
-        Effect.gen(function* () {
-          const child = yield* pool.get
-          if (!isFit(child)) return yield* Effect.as(pool.invalidate(child), undefined)
-          const id = ++lastId
-          return yield* exchange(child, { ...request, id }).pipe(
-            Effect.tapErrorTag("ConnectionFailed", () => Effect.sync(() => losses++)),
-            Effect.onExit((exit) =>
-              Exit.isSuccess(exit) && isAlive(child) ? Effect.void : pool.invalidate(child)
+    return {
+      run: (request) =>
+        Effect.scoped(
+          Effect.flatMap(pool.get, (child) =>
+            exchange(child, { ...request, id: ++lastId }).pipe(
+              Effect.tapErrorTag("ConnectionFailed", () => Effect.sync(() => losses++))
             )
           )
-        })
-      )
-    // No idle child may be fit, so as many are passed over as there can be.
-    const idle = options.size + (options.spare ? 1 : 0)
-    const run = (
-      request: Omit<StatementRequest, "id">,
-      left: number
-    ): Effect.Effect<Reply, ConnectionFailed | QueryFailed> =>
-      Effect.flatMap(attempt(request), (reply) => {
-        if (reply !== undefined) return Effect.succeed(reply)
-        return left > 0
-          ? run(request, left - 1)
-          : Effect.fail(lost(new Error("The child processes are gone.")))
-      })
-    return { run: (request) => run(request, idle) }
+        )
+    }
   })
