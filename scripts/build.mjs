@@ -3,6 +3,7 @@
 import { execFileSync } from "node:child_process"
 import { chmodSync, rmSync } from "node:fs"
 import { createRequire } from "node:module"
+import { resolve } from "node:path"
 import { build } from "esbuild"
 
 const require = createRequire(import.meta.url)
@@ -63,10 +64,20 @@ const withoutValidator = {
   }
 }
 
+/** The demo's database is written with the driver that this Node bears. */
+const driver = {
+  name: "driver",
+  setup: ({ onResolve }) => {
+    onResolve({ filter: /^better-sqlite3$/ }, ({ kind }) =>
+      kind === "import-statement" ? { path: resolve("src/Adapter/Sqlite/Driver.ts") } : undefined
+    )
+  }
+}
+
 await build({
   ...shared,
   entryPoints: { main: "src/main.ts" },
-  plugins: [withoutValidator],
+  plugins: [withoutValidator, driver],
   splitting: true,
   chunkNames: "chunks/[name]-[hash]"
 })

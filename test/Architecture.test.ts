@@ -93,7 +93,7 @@ describe("packages", () => {
   it.each<readonly [string, ReadonlyArray<string>, RegExp]>([
     ["PostgreSQL's driver", ["pg", "pg-protocol", "pg-types"], /^Adapter\/Postgres/],
     ["SQL Server's driver", ["tedious"], /^Adapter\/SqlServer/],
-    ["SQLite's driver", ["better-sqlite3"], /^Adapter\/(Sqlite|Excel)/],
+    ["SQLite's driver", ["better-sqlite3", "better-sqlite3-13"], /^Adapter\/(Sqlite|Excel)/],
     ["the zip reader", ["yauzl"], /^Adapter\/Excel/],
     ["the reader of delimited text", ["csv-parse"], /^Adapter\/Excel/],
     ["PostgreSQL's grammar", ["libpg-query"], /^Policy\/PostgresGrammar\.ts$/],
@@ -149,7 +149,11 @@ describe("packages", () => {
     }
   })
 
-  const declared = Object.keys({ ...packageJson.dependencies, ...packageJson.peerDependencies })
+  const declared = Object.keys({
+    ...packageJson.dependencies,
+    ...packageJson.optionalDependencies,
+    ...packageJson.peerDependencies
+  })
 
   it("what the library imports is a dependency of the package", () => {
     const packages = packagesOf(reachedFrom("index.ts", "adapters.ts", "server.ts"))

@@ -11,8 +11,8 @@ import {
   writeFileSync
 } from "node:fs"
 import { join } from "node:path"
-import Database from "better-sqlite3"
 import { beforeAll, describe, expect, it } from "vitest"
+import Driver from "../../src/Adapter/Sqlite/Driver.js"
 import connectionCases from "../cases/connection.sqlite.json" with { type: "json" }
 import { type ErrorAnswer, errorOf, valueOf } from "../support/Answer.js"
 import { connect, type TestClient } from "../support/Client.js"
@@ -196,7 +196,7 @@ describe("policy", () => {
     // Statements run in several processes in turn: each is asked everything.
     for (const sql of [...file.probes.session, "select 1", ...file.probes.session, "select 2"])
       session.push([sql, valueOf(await client.query({ sql, format: "columnar" })).rows])
-    const other = new Database(database, { timeout: 0 })
+    const other = new Driver(database, { timeout: 0 })
     other.exec("begin immediate; rollback")
     other.close()
     return {

@@ -1,9 +1,9 @@
 /** What is done to the server and its engines. Each fault heals itself, also when it is interrupted. */
 import { readFileSync, renameSync, utimesSync, writeFileSync } from "node:fs"
-import Database from "better-sqlite3"
 import * as Effect from "effect/Effect"
 import type { Scope } from "effect/Scope"
 import pg from "pg"
+import Driver from "../../src/Adapter/Sqlite/Driver.js"
 import { runAs } from "../Adapter/Postgres/TestServer.js"
 import { childrenOf } from "../support/Process.js"
 import { capMs, type Outcome, quick, type Target } from "./Calls.js"
@@ -272,7 +272,7 @@ export const all: readonly [Fault, ...ReadonlyArray<Fault>] = [
       return Effect.acquireUseRelease(
         Effect.sync(() => {
           try {
-            const database = new Database(source.file, { timeout: 0, fileMustExist: true })
+            const database = new Driver(source.file, { timeout: 0, fileMustExist: true })
             try {
               database.exec("begin exclusive")
             } catch {

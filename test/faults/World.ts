@@ -3,10 +3,10 @@ import { randomBytes } from "node:crypto"
 import { copyFileSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import Database from "better-sqlite3"
 import * as Effect from "effect/Effect"
 import type { Scope } from "effect/Scope"
 import ExcelJS from "exceljs"
+import Driver from "../../src/Adapter/Sqlite/Driver.js"
 import { ownServer, runAs, withUrl } from "../Adapter/Postgres/TestServer.js"
 import * as Proxy from "./Proxy.js"
 
@@ -55,7 +55,7 @@ export const rows = { sqlite: 20_000, excel: 2000, csv: 3000, postgres: 20_000, 
 const maxConnections = 24
 
 const writeDatabase = (file: string) => {
-  const database = new Database(file)
+  const database = new Driver(file)
   database.exec(`create table items (id integer primary key, name text not null, price real, note text);
     with recursive r(i) as (select 1 union all select i + 1 from r where i < ${rows.sqlite})
     insert into items select i, 'item ' || i, i / 100.0, hex(randomblob(40)) from r;

@@ -2,8 +2,8 @@
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import Database from "better-sqlite3"
 import { afterAll } from "vitest"
+import Driver from "../../src/Adapter/Sqlite/Driver.js"
 
 /** A new empty folder; to be asked for where a test file is collected. */
 export const folder = (): string => {
@@ -14,7 +14,7 @@ export const folder = (): string => {
 
 /** Runs `statements` on the SQLite database `file`, which is made where it does not exist. */
 export const fill = (file: string, ...statements: ReadonlyArray<string>): string => {
-  const database = new Database(file)
+  const database = new Driver(file)
   try {
     for (const sql of statements) database.exec(sql)
   } finally {
@@ -25,7 +25,7 @@ export const fill = (file: string, ...statements: ReadonlyArray<string>): string
 
 /** Makes `file` a database that another process holds locked until the returned function is called. */
 export const lock = (file: string): (() => void) => {
-  const database = new Database(file)
+  const database = new Driver(file)
   database.exec("begin exclusive")
   return () => {
     database.exec("rollback")
@@ -35,13 +35,13 @@ export const lock = (file: string): (() => void) => {
 
 /** Whether some other process is reading `file` at this moment. The file must have a rollback journal. */
 export const isBeingRead = (file: string): boolean => {
-  const database = new Database(file, { timeout: 0 })
+  const database = new Driver(file, { timeout: 0 })
   try {
     database.exec("begin exclusive")
     database.exec("rollback")
     return false
   } catch (error) {
-    if (error instanceof Database.SqliteError && error.code === "SQLITE_BUSY") return true
+    if (error instanceof Driver.SqliteError && error.code === "SQLITE_BUSY") return true
     throw error
   } finally {
     database.close()

@@ -2,8 +2,9 @@
  * One open file: its tables are read into SQLite's memory when a statement first names them, and statements then run
  * there as they do on a database file.
  */
-import Database from "better-sqlite3"
+import type Database from "better-sqlite3"
 import type { RowSet } from "../../Rows.js"
+import Driver from "../Sqlite/Driver.js"
 import { execute, type Hooks, Refused, refusalOf } from "../Sqlite/Execute.js"
 import type { StatementRequest } from "../Sqlite/Protocol.js"
 import { tokens } from "../Sqlite/Tokens.js"
@@ -122,7 +123,7 @@ export class Session {
   }
 
   #open(): Database.Database {
-    const database = new Database(":memory:")
+    const database = new Driver(":memory:")
     const pageSize = Number(database.pragma("page_size", { simple: true }))
     database.pragma(`max_page_count = ${Math.floor(this.#maxBytes / pageSize)}`)
     return database

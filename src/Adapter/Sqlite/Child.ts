@@ -1,8 +1,9 @@
 /** The child process that holds one SQLite file open, read-only. */
 import { accessSync, closeSync, constants, openSync, readFileSync, readSync, statSync } from "node:fs"
 import { dirname } from "node:path"
-import Database from "better-sqlite3"
+import type Database from "better-sqlite3"
 import { serve } from "./ChildHost.js"
+import Driver from "./Driver.js"
 import { execute, lockWaitMs, Refused } from "./Execute.js"
 import type { SqliteSetup } from "./Protocol.js"
 
@@ -69,7 +70,7 @@ const openSnapshot = (file: string): Database.Database => {
   // The two version bytes of the header: 2 means WAL, 1 a rollback journal, which needs no lock files for reading.
   bytes[18] = 1
   bytes[19] = 1
-  return new Database(bytes, { readonly: true })
+  return new Driver(bytes, { readonly: true })
 }
 
 const isWal = (file: string) => {
@@ -90,7 +91,7 @@ const open = (setup: SqliteSetup, identity: string, lockWait: number): Opened =>
       !folderIsWritable(file) && sizeOf(file) >= 100 && isWal(file) && sizeOf(`${file}-shm`) === 0
     const database = snapshot
       ? openSnapshot(file)
-      : new Database(file, { readonly: true, fileMustExist: true, timeout: lockWait })
+      : new Driver(file, { readonly: true, fileMustExist: true, timeout: lockWait })
     // The first look at it makes the temporary schema; no call shall find another one than the call before.
     database.prepare("select count(*) from temp.sqlite_schema").get()
     return { database, identity }

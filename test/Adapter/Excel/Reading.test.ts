@@ -2,12 +2,12 @@
 import { copyFileSync, renameSync, rmSync, utimesSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
-import Database from "better-sqlite3"
 import * as Effect from "effect/Effect"
 import { openWorkbook } from "../../../src/Adapter/Excel/Book.js"
 import { CurrentFile } from "../../../src/Adapter/Excel/CurrentFile.js"
 import { lettersOf } from "../../../src/Adapter/Excel/Reference.js"
 import * as Excel from "../../../src/Adapter/Excel.js"
+import Driver from "../../../src/Adapter/Sqlite/Driver.js"
 import type { StatementRequest } from "../../../src/Adapter/Sqlite/Protocol.js"
 import { folder } from "../../support/Folder.js"
 import { ask, limits, query } from "./Ask.js"
@@ -398,7 +398,7 @@ describe("other files", () => {
 
   it("an SQLite database", async () => {
     const file = newFile()
-    new Database(file).exec("create table t (a)").close()
+    new Driver(file).exec("create table t (a)").close()
     expect(await refusal(read(file, "select 1"))).toMatchObject({ code: "NOT_A_WORKBOOK" })
   })
 

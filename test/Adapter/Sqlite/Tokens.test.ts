@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
-import Database from "better-sqlite3"
 import * as fc from "fast-check"
+import Driver from "../../../src/Adapter/Sqlite/Driver.js"
 import { parametersOf, tokens } from "../../../src/Adapter/Sqlite/Tokens.js"
 
 const seen = (sql: string) => [...tokens(sql)].map(({ kind, text }) => [kind, text])
@@ -170,7 +170,7 @@ describe("parameters", () => {
   })
 
   it("are counted as SQLite counts them", () => {
-    const database = new Database(":memory:")
+    const database = new Driver(":memory:")
     const piece = fc.constantFrom("?", "?1", "?2", "?5", "'?'", "x'00'", "1", "null", "/* ? */ 2", "3 -- ?\n")
     fc.assert(
       fc.property(fc.array(piece, { minLength: 1, maxLength: 8 }), (pieces) => {

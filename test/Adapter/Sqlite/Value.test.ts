@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
-import Database from "better-sqlite3"
 import * as fc from "fast-check"
+import Driver from "../../../src/Adapter/Sqlite/Driver.js"
 import { type Native, toBinding, toCell } from "../../../src/Adapter/Sqlite/Value.js"
 
 const int64 = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n })
@@ -45,7 +45,7 @@ describe("stored values", () => {
 })
 
 describe("parameters", () => {
-  const database = new Database(":memory:")
+  const database = new Driver(":memory:")
   const statement = database.prepare("select typeof(?1) as type, ?1 as value").safeIntegers(true).raw(true)
   const through = (value: string | number | boolean | null) => {
     const [type, stored] = statement.get({ 1: toBinding(value) }) as [string, Native]
