@@ -194,11 +194,9 @@ describe("the package", () => {
 /** Imports an entry and tells what that started, which packages it loaded, and what is still open. */
 const probe = `
 import { createRequire, register, syncBuiltinESMExports } from "node:module"
-import { MessageChannel } from "node:worker_threads"
+import { MessageChannel, receiveMessageOnPort } from "node:worker_threads"
 const require = createRequire(import.meta.url)
 const { port1, port2 } = new MessageChannel()
-const loaded = []
-port1.on("message", (url) => loaded.push(url))
 register("data:text/javascript," + encodeURIComponent(\`
   let port
   export const initialize = (data) => { port = data.port }
@@ -207,11 +205,13 @@ register("data:text/javascript," + encodeURIComponent(\`
 await import("node:os")
 
 const started = []
+// Node itself may read modules with what is watched here.
+const isModule = (file) => /\\.(c?js|mjs|json)$/.test(String(file))
 const watch = (object, ...names) => {
   for (const name of names) {
     const original = object[name]
     object[name] = function (...args) {
-      started.push(name)
+      if (!(name === "openSync" && isModule(args[0]))) started.push(name)
       return new.target ? Reflect.construct(original, args, new.target) : Reflect.apply(original, this, args)
     }
   }
@@ -229,6 +229,8 @@ const before = { listeners: listeners(), resources: process.getActiveResourcesIn
 
 const names = Object.keys(await import(process.argv[2])).sort()
 
+const loaded = []
+for (let next = receiveMessageOnPort(port1); next !== undefined; next = receiveMessageOnPort(port1)) loaded.push(next.message)
 const packages = new Set(loaded.flatMap((url) => /.*node_modules\\/((@[^/]+\\/)?[^/]+)/.exec(url)?.[1] ?? []))
 const after = { listeners: listeners(), resources: process.getActiveResourcesInfo().join() }
 if (write !== process.stdout.write) started.push("write")
