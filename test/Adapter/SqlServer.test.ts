@@ -215,6 +215,32 @@ describe("a call that is interrupted", () => {
       expect(server.log).not.toContain("connect 3")
     })
   )
+
+  it.scopedLive("leaves a connection that only the next call uses", () =>
+    Effect.gen(function* () {
+      const login = yield* Deferred.make<void>()
+      const answer = yield* Deferred.make<void>()
+      const { query, server } = yield* harness({
+        awaitLogin: () => Effect.runPromise(Deferred.await(login)),
+        statement: async (_, reply) => {
+          await Effect.runPromise(Deferred.await(answer))
+          reply.send(oneRow)
+        }
+      })
+      const fiber = yield* Effect.fork(query("select 1"))
+      yield* Effect.promise(() => server.seen(/^login/))
+      yield* Fiber.interrupt(fiber)
+      yield* Deferred.succeed(login, undefined)
+      const next = yield* Effect.fork(query("select 2"))
+      yield* Effect.promise(() => server.seen(/^statement/))
+      const others = yield* Effect.forEach([1, 2], () => Effect.fork(query("select 3")))
+      yield* Effect.promise(() => server.seen(/^statement/, 3))
+      yield* Deferred.succeed(answer, undefined)
+      for (const { rows } of yield* Fiber.joinAll([next, ...others])) expect(rows).toEqual([[1]])
+      const used = server.log.filter((entry) => entry.startsWith("statement"))
+      expect(new Set(used.map((entry) => entry.split(" ")[1])).size).toBe(3)
+    })
+  )
 })
 
 describe("a session", () => {

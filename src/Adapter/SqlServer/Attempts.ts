@@ -38,6 +38,8 @@ export const make = (
 
     const leave = (attempt: Attempt) =>
       Effect.suspend(() => {
+        const made = attempt.unsafePoll()
+        if (made !== null && Exit.isFailure(made)) return Effect.void
         left.add(attempt)
         attempt.addObserver((exit) => {
           if (Exit.isFailure(exit)) left.delete(attempt)
@@ -45,7 +47,13 @@ export const make = (
         return Effect.forkIn(Effect.interruptible(Effect.delay(discard(attempt), unwanted)), scope)
       })
 
-    const join = (attempt: Attempt) => Effect.onInterrupt(Fiber.join(attempt), () => leave(attempt))
+    /** Not `Fiber.join`: that would bring along the scope of the call that began the attempt. */
+    const result = (attempt: Attempt) => Effect.flatten(Fiber.await(attempt))
+
+    const isTaken = (attempt: Attempt, taken: Exit.Exit<Wire, ConnectionFailed>) => {
+      const made = attempt.unsafePoll()
+      return made !== null && Exit.isSuccess(made) && Exit.isSuccess(taken) && made.value === taken.value
+    }
 
     return Effect.uninterruptibleMask((restore) =>
       Effect.gen(function* () {
@@ -53,8 +61,16 @@ export const make = (
         left.clear()
         const own = yield* Effect.forkIn(Effect.interruptible(connect), scope)
         // What failed for a call that has left is no failure of this one.
-        const taken = others.map((attempt) => Effect.catchAll(join(attempt), () => Effect.never))
-        return yield* restore(taken.reduce((race, one) => Effect.raceFirst(race, one), join(own)))
+        const race = others
+          .map((attempt) => Effect.catchAll(result(attempt), () => Effect.never))
+          .reduce((first, one) => Effect.raceFirst(first, one), result(own))
+        return yield* Effect.onExit(restore(race), (exit) =>
+          Effect.forEach(
+            [own, ...others].filter((attempt) => !isTaken(attempt, exit)),
+            leave,
+            { discard: true }
+          )
+        )
       })
     ).pipe(Effect.repeat({ until: (wire) => wire.idle }))
   })
