@@ -27,8 +27,10 @@ const isQuoted = (text: string) => /^["[`]/.test(text.trim())
 const likeOf = (text: string) => text.replace(/[\\%_[]/g, "\\$&").replaceAll("*", "%")
 const literalLike = (text: string) => text.replace(/[\\%_[]/g, "\\$&")
 
-/** The forms in which an exact name may match: as it was given, and without its quotes. */
-const formsOf = (name: string): ReadonlyArray<string> => [...new Set([name.trim(), partsOf(name).join(".")])]
+/** The forms in which an exact name may match: as it was given, without blanks around it, and without its quotes. */
+const formsOf = (name: string): ReadonlyArray<string> => [
+  ...new Set([name, name.trim(), partsOf(name).join(".")])
+]
 
 export const isPattern = (name: string) => name.includes("*") && !isQuoted(name)
 
@@ -41,8 +43,10 @@ export const searchOf = (name: string | undefined, limit: number): Search => {
 
 /** Of objects found without regard to case, those spelt as asked, where there are some. */
 export const spelt = (name: string, objects: ReadonlyArray<ObjectFact>): ReadonlyArray<ObjectFact> => {
-  const forms = new Set(formsOf(name))
-  const same = objects.filter(({ bare, qualified }) => forms.has(bare) || forms.has(qualified))
+  const among = (forms: ReadonlyArray<string>) =>
+    objects.filter(({ bare, qualified }) => forms.includes(bare) || forms.includes(qualified))
+  const asGiven = among([name])
+  const same = asGiven.length > 0 ? asGiven : among(formsOf(name))
   return same.length > 0 ? same : objects
 }
 
@@ -73,8 +77,8 @@ export const workbookName = (name: string): string =>
       ? doubleQuoted(name)
       : `[${name}]`
 
-/** A name as Transact-SQL writes it. */
+/** A name as Transact-SQL writes it; with `@` in front it would be a variable, with `#` a temporary table. */
 export const transactName = (name: string, reserved: ReadonlySet<string>): string =>
-  /^[A-Za-z_#@][A-Za-z0-9_@#$]*$/.test(name) && !reserved.has(name.toUpperCase())
+  /^[A-Za-z_][A-Za-z0-9_@#$]*$/.test(name) && !reserved.has(name.toUpperCase())
     ? name
     : `[${name.replaceAll("]", "]]")}]`

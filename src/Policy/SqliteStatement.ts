@@ -84,8 +84,41 @@ const deniedFunctions: ReadonlySet<string> = new Set([
   "sqlite_dbpage"
 ])
 
-/** Virtual tables that write or show another file's bytes when they are merely named. */
-const deniedTables: ReadonlySet<string> = new Set(["sqlite_dbpage", "fsdir", "zipfile", "csv"])
+/**
+ * What shows bytes of this file, or of others, when it is merely named. Table-valued functions of that kind are refused
+ * where they are called (`zipfile` names a file only by an argument), since tables and sheets may be called like them.
+ */
+const deniedTables: ReadonlySet<string> = new Set(["sqlite_dbpage"])
+
+/** PRAGMAs that act even without an argument, or are settings whose table could set them. No other PRAGMA is a table. */
+const acting: ReadonlySet<string> = new Set([
+  "analysis_limit",
+  "case_sensitive_like",
+  "checkpoint_fullfsync",
+  "count_changes",
+  "data_store_directory",
+  "default_cache_size",
+  "empty_result_callbacks",
+  "full_column_names",
+  "fullfsync",
+  "ignore_check_constraints",
+  "incremental_vacuum",
+  "key",
+  "lock_proxy_file",
+  "lock_status",
+  "optimize",
+  "parser_trace",
+  "rekey",
+  "short_column_names",
+  "shrink_memory",
+  "stats",
+  "temp_store_directory",
+  "vdbe_addoptrace",
+  "vdbe_debug",
+  "vdbe_listing",
+  "vdbe_trace",
+  "wal_checkpoint"
+])
 
 const writing: ReadonlySet<string> = new Set([
   "insert",
@@ -106,6 +139,9 @@ const reject = (reason: QueryRejected["reason"], message: string, hint = readHin
 
 const isSymbol = (token: Token | undefined, text: string) => token?.kind === "symbol" && token.text === text
 
+const isWord = (token: Token | undefined, text: string) =>
+  token?.kind === "word" && token.text.toLowerCase() === text
+
 const nameOf = (token: Token | undefined): string | undefined => {
   if (token === undefined) return undefined
   if (token.kind === "word" || token.kind === "quoted") return token.text.toLowerCase()
@@ -114,20 +150,33 @@ const nameOf = (token: Token | undefined): string | undefined => {
   return undefined
 }
 
+/** `name (column, …) AS [[NOT] MATERIALIZED] (`: a common table expression gives its columns, and calls nothing. */
+const definesColumns = (list: ReadonlyArray<Token>, index: number): boolean => {
+  let at = index + 1
+  do {
+    if (nameOf(list[at + 1]) === undefined) return false
+    at += 2
+  } while (isSymbol(list[at], ","))
+  if (!isSymbol(list[at++], ")") || !isWord(list[at++], "as")) return false
+  if (isWord(list[at], "not")) at++
+  if (isWord(list[at], "materialized")) at++
+  return isSymbol(list[at], "(")
+}
+
 /** The first rule that a name inside the statement breaks. */
 const deniedName = (list: ReadonlyArray<Token>): ReturnType<typeof reject> | undefined => {
   for (const [index, token] of list.entries()) {
     const name = nameOf(token)
     if (name === undefined) continue
-    const called = isSymbol(list[index + 1], "(")
+    const called = isSymbol(list[index + 1], "(") && !definesColumns(list, index)
     if (called && deniedFunctions.has(name))
       return reject("function_denied", `The function ${name}() is not allowed here: it does more than read.`)
     // A string is a name where it is called, and where a table may stand.
     const tableInQuotes = name.startsWith("pragma_") && followsFrom(list, index)
     if (token.kind === "string" && !called && !tableInQuotes) continue
     // `pragma_NAME` is a table: naming it runs the PRAGMA, with arguments in parentheses or in WHERE arg = …
-    if (name.startsWith("pragma_")) {
-      const pragma = name.slice("pragma_".length)
+    const pragma = name.startsWith("pragma_") ? name.slice("pragma_".length) : ""
+    if (plain.has(pragma) || acting.has(pragma)) {
       const allowed = called ? descriptive.has(pragma) || isSymbol(list[index + 2], ")") : plain.has(pragma)
       const known = descriptive.has(pragma) || (plain.has(pragma) && !usesArgument(list))
       if (!allowed || !known)
@@ -166,9 +215,6 @@ const hasSecondStatement = (list: ReadonlyArray<Token>) => {
   const end = list.findIndex((token, index) => index > first && isSymbol(token, ";"))
   return end >= 0 && list.slice(end).some((token) => !isSymbol(token, ";"))
 }
-
-const isWord = (token: Token | undefined, text: string) =>
-  token?.kind === "word" && token.text.toLowerCase() === text
 
 /** What EXPLAIN explains: a PRAGMA acts while it is prepared, so that it must be one that might run by itself. */
 const explained = (list: ReadonlyArray<Token>): ReadonlyArray<Token> =>

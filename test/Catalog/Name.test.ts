@@ -56,6 +56,14 @@ describe("spelt", () => {
     expect(spelt("public.orders", all).map(({ bare }) => bare)).toEqual(["orders"])
     expect(spelt("ORDERS", all)).toEqual(all)
   })
+
+  it("tells names apart that differ in blanks around them", () => {
+    const all = [fact("Sales"), fact("Sales ")]
+    expect(searchOf("Sales ", 5).likes).toEqual(["Sales ", "Sales"])
+    expect(spelt("Sales ", all).map(({ bare }) => bare)).toEqual(["Sales "])
+    expect(spelt("[Sales ]", all).map(({ bare }) => bare)).toEqual(["Sales "])
+    expect(spelt("Sales  ", all).map(({ bare }) => bare)).toEqual(["Sales"])
+  })
 })
 
 describe("quoting", () => {
@@ -74,11 +82,10 @@ describe("quoting", () => {
       '"a[1]"',
       "[2024]"
     ])
-    expect(["orders", "user", "Order Items", "a]b"].map((name) => transactName(name, reserved))).toEqual([
-      "orders",
-      "[user]",
-      "[Order Items]",
-      "[a]]b]"
-    ])
+    expect(
+      ["orders", "user", "Order Items", "a]b", "@a", "#a", "a@b#c$"].map((name) =>
+        transactName(name, reserved)
+      )
+    ).toEqual(["orders", "[user]", "[Order Items]", "[a]]b]", "[@a]", "[#a]", "a@b#c$"])
   })
 })
