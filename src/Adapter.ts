@@ -12,7 +12,8 @@ import type { RowLimits, RowSet } from "./Rows.js"
 
 export type Engine = "sqlite" | "postgres" | "mssql" | "excel" | "csv"
 
-export type Parameter = string | number | boolean | null
+/** A bigint is an integer like any other, also beyond 2^53. */
+export type Parameter = string | number | bigint | boolean | null
 
 /** A statement as a caller wrote it, with its positional parameters. */
 export interface Statement {

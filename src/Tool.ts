@@ -114,9 +114,15 @@ export const sqlField = Schema.String.pipe(Schema.minLength(1), Schema.maxLength
   description: "1 to 100,000 characters"
 })
 
+/** A number of JSON; integers that a JavaScript number would round come as bigint. */
+const JsonNumber = Schema.declare(
+  (value): value is number | bigint => typeof value === "bigint" || Number.isFinite(value),
+  { description: "a number", jsonSchema: { type: "number" } }
+)
+
 export const paramsField = optional(
   Schema.Array(
-    Schema.Union(Schema.String, Schema.Number, Schema.Boolean, Schema.Null).annotations({
+    Schema.Union(Schema.String, JsonNumber, Schema.Boolean, Schema.Null).annotations({
       description: "a string, number, boolean or null"
     })
   )

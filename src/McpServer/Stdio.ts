@@ -8,6 +8,7 @@ import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
 import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types.js"
 import * as LineSplitter from "../LineSplitter.js"
 import type { OutputStream } from "../OutputStream.js"
+import * as ExactIntegers from "./ExactIntegers.js"
 
 type Id = string | number
 
@@ -140,7 +141,7 @@ export const make = (options: StdioOptions): Stdio => {
       const id = isObject(message) && isId(message["id"]) ? message["id"] : undefined
       return fail(errorCodes.parse, "The line is not valid UTF-8.", id)
     }
-    receive(message)
+    receive(ExactIntegers.restore(message, text))
   }
 
   const lines = LineSplitter.make(options.maxLineBytes, receiveLine, () =>

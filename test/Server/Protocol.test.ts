@@ -75,6 +75,20 @@ describe("what is no request", () => {
     expect(result).toMatchObject({ isError: true })
   })
 
+  it("an integer of any length keeps its digits as a parameter", async () => {
+    const sql = "select ?1 as a, typeof(?1) as b, ?2 = 9007199254740992 as c"
+    const ask = (id: string, params: string) => {
+      server.send(
+        `{"jsonrpc":"2.0","id":"${id}","method":"tools/call","params":{"name":"query","arguments":{"sql":"${sql}","params":${params}}}}`
+      )
+      return server.answer(id)
+    }
+    expect(await ask("digits", "[9007199254740993, 9007199254740992]")).toMatchObject({
+      result: { structuredContent: { rows: [{ a: "9007199254740993", b: "integer", c: 1 }] } }
+    })
+    expect(await ask("infinite", "[1e400, 1]")).toMatchObject({ result: { isError: true } })
+  })
+
   it("the name of an unknown tool is answered with the names of the tools", async () => {
     const [answer] = await answersTo(call({ name: "quarry", arguments: {} }))
     expect(answer?.error?.message).toContain("query")

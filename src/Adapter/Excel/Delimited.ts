@@ -146,6 +146,8 @@ export const openDelimited = async (file: string, identity: Identity): Promise<B
     read: async (_, wish) => {
       const options: Options = {
         delimiter: dialect.delimiter,
+        // Each ends a line, also where files of several systems were put together.
+        record_delimiter: ["\r\n", "\n", "\r"],
         relax_column_count: true,
         relax_quotes: true,
         max_record_size: longestRecord,

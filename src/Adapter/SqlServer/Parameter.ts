@@ -25,6 +25,12 @@ const number = (value: number): TypedValue => {
   return value >= -int32 && value < int32 ? { type: TYPES.Int, value } : { type: TYPES.BigInt, value }
 }
 
+/** Beyond bigint the engine's literals are decimal; the driver cannot send one of so many digits, but as text it can. */
+const integer = (value: bigint): TypedValue => {
+  if (BigInt.asIntN(64, value) === value) return { type: TYPES.BigInt, value }
+  return BigInt(Number(value)) === value ? { type: TYPES.Float, value: Number(value) } : text(String(value))
+}
+
 /**
  * Text is nvarchar, a whole number int or bigint, any other number float, a boolean bit. A decimal or a number beyond
  * 2^53 comes as text, which the engine converts exactly. Programs may also give bigint, Date and bytes.
@@ -38,7 +44,7 @@ export const typed = (value: unknown): TypedValue => {
     case "boolean":
       return { type: TYPES.Bit, value }
     case "bigint":
-      return { type: TYPES.BigInt, value }
+      return integer(value)
     default:
       if (value === null || value === undefined) return text(null)
       if (value instanceof Date) return { type: TYPES.DateTimeOffset, value }

@@ -185,6 +185,18 @@ describe("delimited text", () => {
     Effect.map(rowsOf(content, extension), (rows) => expect(rows).toEqual(expected))
   )
 
+  it.effect("takes each end of a line for one, also mixed", () =>
+    Effect.map(rowsOf('a,b\r\n1,x\n2,"y\r\nz"\r\n3,\r\r\n4,w'), (rows) =>
+      expect(rows).toEqual([
+        ["a", "b"],
+        [1, "x"],
+        [2, "y\r\nz"],
+        [3, null],
+        [4, "w"]
+      ])
+    )
+  )
+
   it.effect("a title above the header, numbers without one, nothing at all", () =>
     Effect.gen(function* () {
       expect(yield* rowsOf("Report\n\nid,name,sum\n1,a,2\n")).toEqual([

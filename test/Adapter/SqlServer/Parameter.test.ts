@@ -32,7 +32,9 @@ describe("parameters", () => {
     [2 ** 53, "float", 2 ** 53],
     [1.5, "float", 1.5],
     [1e300, "float", 1e300],
-    [9223372036854775807n, "bigint", 9223372036854775807n]
+    [9223372036854775807n, "bigint", 9223372036854775807n],
+    [10n ** 20n, "float", 1e20],
+    [-(10n ** 20n) - 1n, "nvarchar(4000)", "-100000000000000000001"]
   ]
   for (const [value, declaration, sent] of table)
     it(`${typeof value} ${String(value).slice(0, 20)}: ${declaration}`, () =>

@@ -47,13 +47,17 @@ describe("stored values", () => {
 describe("parameters", () => {
   const database = new Driver(":memory:")
   const statement = database.prepare("select typeof(?1) as type, ?1 as value").safeIntegers(true).raw(true)
-  const through = (value: string | number | boolean | null) => {
+  const through = (value: string | number | bigint | boolean | null) => {
     const [type, stored] = statement.get({ 1: toBinding(value) }) as [string, Native]
     return { type, cell: toCell(stored) }
   }
 
-  it.each<readonly [string | number | boolean | null, string, unknown]>([
+  it.each<readonly [string | number | bigint | boolean | null, string, unknown]>([
     [null, "null", null],
+    [9_007_199_254_740_993n, "integer", "9007199254740993"],
+    [-(2n ** 63n), "integer", "-9223372036854775808"],
+    // As SQLite takes a literal of so many digits.
+    [2n ** 63n, "real", 2 ** 63],
     [true, "integer", 1],
     [false, "integer", 0],
     [5, "integer", 5],
@@ -66,7 +70,7 @@ describe("parameters", () => {
     ["", "text", ""],
     ["7", "text", "7"],
     ["a\u0000b", "text", "a\u0000b"]
-  ])("%j is bound as %s", (value, type, cell) => expect(through(value)).toEqual({ type, cell }))
+  ])("%s is bound as %s", (value, type, cell) => expect(through(value)).toEqual({ type, cell }))
 
   it("come back as they went", () => {
     fc.assert(
