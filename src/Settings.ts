@@ -14,6 +14,7 @@ import { ConfigFile, LogSettings, substitute } from "./Settings/ConfigFile.js"
 import { type EngineSettings, fromEntry, fromLocation, secretsOf } from "./Settings/EngineSettings.js"
 import { defaultLimits, type Limits } from "./Settings/Limits.js"
 import { defaultId, type Location, parseLocation } from "./Settings/Location.js"
+import { repeatedKeys } from "./Settings/RepeatedKeys.js"
 import { SourceId } from "./Settings/SourceId.js"
 
 export type SourceSettings = EngineSettings & {
@@ -151,16 +152,26 @@ const assemble = (
 // ---------------------------------------------------------------------------------------------------------------------
 // The config file
 
-const read = (file: string, where: string): Either.Either<unknown, Problems> => {
+interface Content {
+  readonly value: unknown
+  /** Of keys that stand twice. */
+  readonly problems: Problems
+}
+
+const read = (file: string, where: string): Either.Either<Content, Problems> => {
   let text: string
   try {
-    text = readFileSync(file, "utf8")
+    text = readFileSync(file, "utf8").replace(/^\ufeff/, "")
   } catch (error) {
     const code = error instanceof Error && "code" in error ? String(error.code) : "an unreadable file"
     return Either.left([problem(where, `a readable file at ${file}`, code)])
   }
   try {
-    return Either.right(JSON.parse(text.replace(/^\ufeff/, "")))
+    const value: unknown = JSON.parse(text)
+    const problems = repeatedKeys(text).map((path) =>
+      problem(formatPath(path), "a key of its own", `a second ${JSON.stringify(path.at(-1))}`)
+    )
+    return Either.right({ value, problems })
   } catch (error) {
     // V8 quotes the text around the fault, which may hold a secret: only the place is told.
     const place =
@@ -174,7 +185,7 @@ const fromFile = (
   where: string,
   environment: Invocation["environment"]
 ): Either.Either<Settings, Problems> =>
-  Either.flatMap(read(file, where), (raw) => {
+  Either.flatMap(read(file, where), ({ problems, value: raw }) => {
     const missing: Array<Problem> = []
     const value = substitute(raw, environment, (path, name) =>
       missing.push(problem(formatPath(path), `the environment variable ${name}`, "it is not set"))
@@ -184,13 +195,13 @@ const fromFile = (
       (error) =>
         schemaIssues(error.issue).map((issue) => configProblem(issue.path, issue.expected, issue.received))
     )
-    if (missing.length > 0) {
-      // A variable that is missing makes its value wrong, too.
-      const places = new Set(missing.map(({ where }) => where))
-      const others = Either.isLeft(decoded) ? decoded.left.filter(({ where }) => !places.has(where)) : []
-      return Either.left([...missing, ...others])
-    }
-    return Either.flatMap(decoded, (config) => ofConfig(config, dirname(resolve(file))))
+    // A variable that is missing makes its value wrong, too.
+    const places = new Set(missing.map(({ where }) => where))
+    const others = Either.isLeft(decoded) ? decoded.left.filter(({ where }) => !places.has(where)) : []
+    const all = [...problems, ...missing, ...others]
+    return all.length > 0
+      ? Either.left(all)
+      : Either.flatMap(decoded, (config) => ofConfig(config, dirname(resolve(file))))
   })
 
 /** The value under a key that may hold a secret is not repeated. */

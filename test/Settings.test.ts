@@ -163,6 +163,16 @@ describe("problems", () => {
     })
   )
 
+  it.effect("a key that stands twice, beside every other problem", () =>
+    Effect.gen(function* () {
+      const path = join(home, "twice.json")
+      const source = JSON.stringify(sqlite)
+      writeFileSync(path, `{"sources":{"a":${source},"b":${source},"a":${source}},"extra":1}`)
+      const { problems } = yield* Effect.flip(settings([], {}, path))
+      expect(problems.map(({ where }) => where)).toEqual(["sources.a", "extra"])
+    })
+  )
+
   it.effect("the message names each place once", () =>
     Effect.map(Effect.flip(settings(["a=x.db", "a=y.db", "env:NOWHERE", "q.docx"])), ({ message }) => {
       expect(message.match(/^ {2}\S/gm)).toHaveLength(3)
