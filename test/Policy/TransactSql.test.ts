@@ -103,6 +103,7 @@ describe("what is no single read", () => {
       "select 1 reconfigure",
       "select 1 checkpoint",
       "select 1 revert",
+      "select 1 add signature to p by certificate c",
       "select 1 return",
       "select 1 while 1 = 1 select 2",
       "select 1 disable trigger x on t",

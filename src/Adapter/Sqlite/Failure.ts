@@ -24,6 +24,8 @@ export const byMessage: ReadonlyArray<readonly [RegExp, QueryReason]> = [
   [/^no such table\b|^no such view\b|^unknown database\b|^no such module\b/i, "unknown_table"],
   [/^no such (column|index)\b|^table .* has no column named|ORDER BY term does not match/i, "unknown_column"],
   [/^no such function\b|^wrong number of arguments to function\b|^unknown function\b/i, "unknown_function"],
+  [/^cannot join using column\b/i, "unknown_column"],
+  [/^variable number must be\b/i, "parameters"],
   [/^ambiguous column name\b/i, "ambiguous_name"],
   [/syntax error|^incomplete input|^unrecognized token/i, "syntax"],
   [/overflow|out of range/i, "out_of_range"],

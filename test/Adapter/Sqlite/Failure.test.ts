@@ -72,6 +72,14 @@ const table: ReadonlyArray<Row> = [
     "QueryFailed",
     "unknown_column"
   ],
+  [
+    "prepare",
+    "SQLITE_ERROR",
+    "cannot join using column a - column not present in both tables",
+    "QueryFailed",
+    "unknown_column"
+  ],
+  ["prepare", "SQLITE_ERROR", "variable number must be between ?1 and ?32766", "QueryFailed", "parameters"],
   ["prepare", "SQLITE_ERROR", "no such function: f", "QueryFailed", "unknown_function"],
   [
     "prepare",
