@@ -10,30 +10,15 @@ import * as Schema from "effect/Schema"
 import type { AdapterService, Engine } from "./Adapter.js"
 import { isPattern, searchOf, spelt } from "./Catalog/Name.js"
 import * as Postgres from "./Catalog/Postgres.js"
-import { clip, type Detail, groupBy, type ObjectFact, type Reader, SchemaObject } from "./Catalog/Reader.js"
+import { clip, type Detail, groupBy, type ObjectFact, type Reader } from "./Catalog/Reader.js"
 import * as Sqlite from "./Catalog/Sqlite.js"
 import * as SqlServer from "./Catalog/SqlServer.js"
 import * as Workbook from "./Catalog/Workbook.js"
 import { closest } from "./Closest.js"
 import { AdapterFailure, QueryFailed } from "./QueryError.js"
+import type { SchemaObject, SchemaResult } from "./SchemaResult.js"
 
-export { Detail, SchemaObject } from "./Catalog/Reader.js"
-
-const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
-
-/** The answer about a source: `names` at that level of detail, else `objects`. */
-export const SchemaResult = Schema.Struct({
-  /** By kind, as a statement writes them. */
-  names: optional(Schema.Record({ key: Schema.String, value: Schema.Array(Schema.String) })),
-  /** Comments by name, where there are some and room for them. */
-  comments: optional(Schema.Record({ key: Schema.String, value: Schema.String })),
-  objects: optional(Schema.Array(SchemaObject)),
-  /** How many objects match; given where they are not all here. */
-  total: optional(Schema.Number),
-  truncated: Schema.Boolean,
-  notes: optional(Schema.Array(Schema.String))
-})
-export type SchemaResult = typeof SchemaResult.Type
+export type { Detail }
 
 export interface SchemaRequest {
   /** An exact name, bare or qualified, quoted or not; or a pattern with `*`. Absent: everything. */

@@ -8,6 +8,7 @@ import * as Hint from "./Hint.js"
 import type { QueryError } from "./QueryError.js"
 import type { QueryResult } from "./QueryResult.js"
 import type { Format } from "./Rows.js"
+import type { SchemaAnswer } from "./SchemaResult.js"
 import { CurrentCall, Sources, type SourcesService } from "./Sources.js"
 import * as Explain from "./Tool/Explain.js"
 import * as Query from "./Tool/Query.js"
@@ -67,7 +68,7 @@ export interface SchemaArguments {
  */
 export interface ToolsService {
   readonly query: (args: QueryArguments) => Effect.Effect<QueryResult, QueryError>
-  readonly schema: (args: SchemaArguments) => Effect.Effect<object, QueryError>
+  readonly schema: (args: SchemaArguments) => Effect.Effect<SchemaAnswer, QueryError>
   readonly explain: (args: ExplainArguments) => Effect.Effect<Explain.PlanResult, QueryError>
 }
 

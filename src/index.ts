@@ -21,6 +21,8 @@ export * as QueryError from "./QueryError.js"
 export * as QueryResult from "./QueryResult.js"
 /** For those who write an adapter: what a cell may be, and the builder that keeps rows within their limits. */
 export * as Rows from "./Rows.js"
+/** The answer of `schema`: `SchemaResult.SchemaResult` is what is said of one source, `SchemaAnswer` all that may come. */
+export * as SchemaResult from "./SchemaResult.js"
 /** Bounds of a call, and their defaults. */
 export * as Limits from "./Settings/Limits.js"
 /** Adapters under ids, with a queue, a deadline and a retry: `Sources.layer`. */

@@ -1,8 +1,8 @@
 /** The tool `schema`: from "what is here?" to the facts that a right query needs. */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import type { SchemaResult } from "../Catalog.js"
-import type { Source, SourcesService } from "../Sources.js"
+import type { SchemaAnswer, SourceList } from "../SchemaResult.js"
+import type { SourcesService } from "../Sources.js"
 import {
   decodeArguments,
   numberField,
@@ -18,8 +18,7 @@ const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(sche
 const maxLimit = 10_000
 
 /**
- * Loose, so that every session's list of tools stays short: the whole truth is `SchemaResult` in Catalog.ts, and
- * `sources` has `id`, `engine` and `description`.
+ * Loose, so that every session's list of tools stays short: the whole truth is SchemaResult.ts.
  */
 const Output = Schema.Struct({
   sources: optional(Schema.Array(Schema.Unknown)),
@@ -40,15 +39,6 @@ const argumentsOf = (sources: SourcesService) =>
     detail: optional(Schema.Literal("names", "columns", "full")),
     limit: numberField(maxLimit)
   })
-
-/** The sources: the answer where none is named and there are several. */
-export interface SourceList {
-  readonly sources: ReadonlyArray<Pick<Source, "id" | "engine"> & { readonly description?: string }>
-  readonly truncated: false
-  readonly notes?: ReadonlyArray<string>
-}
-
-export type SchemaAnswer = SchemaResult | SourceList
 
 /** `unasked`: something was asked for that only a source could answer. */
 const listOf = (sources: SourcesService, unasked: boolean): ToolAnswer<SourceList> => ({

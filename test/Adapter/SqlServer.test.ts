@@ -216,6 +216,25 @@ describe("a call that is interrupted", () => {
     })
   )
 
+  it.scopedLive("leaves the oldest attempt alone, however many calls were too short for a login", () =>
+    Effect.gen(function* () {
+      const login = yield* Deferred.make<void>()
+      const { query, server } = yield* harness({ awaitLogin: () => Effect.runPromise(Deferred.await(login)) })
+      for (let count = 1; count <= 10; count++) {
+        const fiber = yield* Effect.fork(query("select 1"))
+        yield* Effect.promise(() => server.seen(/^login/, count))
+        yield* Fiber.interrupt(fiber)
+      }
+      yield* Effect.promise(() => server.seen(/^close/, 9))
+      expect(server.log).not.toContain("close 1")
+      const next = yield* Effect.fork(query("select 2"))
+      yield* Effect.promise(() => server.seen(/^login/, 11))
+      yield* Deferred.succeed(login, undefined)
+      expect((yield* Fiber.join(next)).rows).toEqual([[1]])
+      expect(server.open()).toBeLessThanOrEqual(2)
+    })
+  )
+
   it.scopedLive("leaves a connection that only the next call uses", () =>
     Effect.gen(function* () {
       const login = yield* Deferred.make<void>()

@@ -108,7 +108,7 @@ const dialects: Record<EngineName, Dialect> = {
     rows: rows.postgres
   },
   mssql: {
-    items: "(values (1, 'item 1'), (2, 'item 2')) as items(id, name)",
+    items: "items",
     placeholder: (position) => `@p${position}`,
     literal: (text) => `cast('${text}' as nvarchar(100))`,
     text: "cast(@p1 as nvarchar(100))",
@@ -117,7 +117,7 @@ const dialects: Record<EngineName, Dialect> = {
     large: `${counting("", " where i < 20000")} select i, replicate('x', 600) as x from r option (maxrecursion 0)`,
     hungry: ["select replicate(cast('x' as nvarchar(max)), 20000000) as x"],
     write: "delete from items",
-    rows: 2
+    rows: rows.mssql
   }
 }
 

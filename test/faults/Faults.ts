@@ -9,7 +9,7 @@ import { childrenOf } from "../support/Process.js"
 import { capMs, type Outcome, quick, type Target } from "./Calls.js"
 import type { Client } from "./Client.js"
 import type { Random } from "./Random.js"
-import { type FileSource, type NetworkSource, restore, type World } from "./World.js"
+import { type FileSource, type NetworkSource, type PostgresSource, restore, type World } from "./World.js"
 
 export interface Scene {
   readonly world: World
@@ -76,16 +76,12 @@ const onFile =
       return first === undefined ? Effect.void : use(scene.random.pick([first, ...rest]), scene)
     })
 
-const asAdmin = (source: NetworkSource, statements: ReadonlyArray<string>) =>
+const asAdmin = (source: PostgresSource, statements: ReadonlyArray<string>) =>
   Effect.promise(() => runAs(source.admin, statements).catch(() => []))
 
-const postgresOf = ({ networks }: World) => networks.find(({ engine }) => engine === "postgres")
-
 const onPostgres =
-  (use: (source: NetworkSource, scene: Scene) => Effect.Effect<void, never, Scope>) => (scene: Scene) => {
-    const source = postgresOf(scene.world)
-    return source === undefined ? Effect.void : use(source, scene)
-  }
+  (use: (source: PostgresSource, scene: Scene) => Effect.Effect<void, never, Scope>) => (scene: Scene) =>
+    use(scene.world.postgres, scene)
 
 /** Lines that are no request, and how many errors without an id each must bring. */
 const garbage: readonly [readonly [string, number], ...ReadonlyArray<readonly [string, number]>] = [
@@ -171,13 +167,9 @@ export const all: readonly [Fault, ...ReadonlyArray<Fault>] = [
     )
   ),
   fault(
-    "kill backends",
+    "end sessions",
     8,
-    onPostgres((source) =>
-      asAdmin(source, [
-        `select pg_terminate_backend(pid) from pg_stat_activity where usename = '${source.login}'`
-      ])
-    )
+    onNetwork(({ endSessions }) => endSessions)
   ),
   fault(
     "cancel backends",

@@ -5,15 +5,26 @@ import * as Effect from "effect/Effect"
 import type { Scope } from "effect/Scope"
 import { childrenOf } from "../support/Process.js"
 
-/** Answers SIGUSR2 with a file: memory after a collection, and what keeps the event loop busy. */
+/**
+ * Answers SIGUSR2 with a file: memory after a collection, what keeps the event loop busy, and how many listeners the
+ * process, its standard streams, its child processes and its sockets have.
+ */
 const probe = (file: string) => `
 import { renameSync, writeFileSync } from "node:fs"
 const file = ${JSON.stringify(file)}
+const countOf = (emitter) => typeof emitter.eventNames !== "function" ? 0 : emitter.eventNames().reduce((sum, name) => sum + emitter.listenerCount(name), 0)
 process.on("SIGUSR2", () => setImmediate(() => {
   globalThis.gc(); globalThis.gc()
   const resources = {}
   for (const name of process.getActiveResourcesInfo()) resources[name] = (resources[name] ?? 0) + 1
-  writeFileSync(file + ".part", JSON.stringify({ resources, memory: process.memoryUsage() }))
+  const listeners = { process: countOf(process) }
+  for (const name of ["stdin", "stdout", "stderr"]) listeners[name] = countOf(process[name])
+  // Whatever else is alive: at most so many on any one of a kind.
+  for (const handle of process._getActiveHandles()) {
+    const name = "any " + handle.constructor.name
+    listeners[name] = Math.max(listeners[name] ?? 0, countOf(handle))
+  }
+  writeFileSync(file + ".part", JSON.stringify({ resources, listeners, memory: process.memoryUsage() }))
   renameSync(file + ".part", file)
 }))
 `
@@ -22,6 +33,8 @@ export interface Held {
   readonly children: number
   readonly descriptors: number
   readonly timers: number
+  /** By emitter: the process, its streams, and the most on any one child or socket. */
+  readonly listeners: Readonly<Record<string, number>>
   readonly heapMB: number
   readonly rssMB: number
 }
@@ -47,6 +60,7 @@ const descriptorsOf = (pid: number) => {
 
 interface Probed {
   readonly resources: Record<string, number>
+  readonly listeners: Record<string, number>
   readonly memory: { readonly heapUsed: number; readonly rss: number }
 }
 
@@ -76,6 +90,7 @@ export const make = (folder: string): Inspector => {
           children: childrenOf(pid).length,
           descriptors: descriptorsOf(pid),
           timers: seen?.resources["Timeout"] ?? 0,
+          listeners: seen?.listeners ?? {},
           heapMB: Math.round((seen?.memory.heapUsed ?? 0) / 1e5) / 10,
           rssMB: Math.round((seen?.memory.rss ?? 0) / 1e5) / 10
         }

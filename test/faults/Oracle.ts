@@ -12,6 +12,7 @@ import {
   RejectedReason
 } from "../../src/QueryError.js"
 import { QueryResult } from "../../src/QueryResult.js"
+import { SchemaAnswer } from "../../src/SchemaResult.js"
 import { PlanResult } from "../../src/Tool/Explain.js"
 import { type Call, faultOutcomes, type Outcome } from "./Calls.js"
 import type { Asked, Client, Heard, Stall } from "./Client.js"
@@ -64,7 +65,7 @@ const Result = Schema.Union(Failed, Succeeded)
 const outputs: Readonly<Record<string, Schema.Schema.AnyNoContext>> = {
   query: QueryResult,
   explain: PlanResult,
-  schema: Schema.Record({ key: Schema.String, value: Schema.Unknown })
+  schema: SchemaAnswer
 }
 
 const Response = Schema.Struct({ jsonrpc: Schema.Literal("2.0"), id: Schema.Unknown, result: Schema.Unknown })

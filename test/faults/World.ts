@@ -4,9 +4,17 @@ import { copyFileSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Redacted from "effect/Redacted"
+import * as Schedule from "effect/Schedule"
 import type { Scope } from "effect/Scope"
 import ExcelJS from "exceljs"
+import type { OwnerToken } from "../../src/Adapter/Owner.js"
 import Driver from "../../src/Adapter/Sqlite/Driver.js"
+import { configFromUrl, Config as SqlServerConfig } from "../../src/Adapter/SqlServer/Config.js"
+import { connect } from "../../src/Adapter/SqlServer/Connect.js"
+import { execute } from "../../src/Adapter/SqlServer/Execution.js"
+import type { AdapterFailure } from "../../src/QueryError.js"
 import { ownServer, runAs, withUrl } from "../Adapter/Postgres/TestServer.js"
 import * as Proxy from "./Proxy.js"
 
@@ -26,6 +34,13 @@ export interface NetworkSource {
   readonly proxy: Proxy.Proxy
   /** Goes through the proxy. */
   readonly url: string
+  /** The server's sessions, as the engine counts them. */
+  readonly sessions: Effect.Effect<number>
+  /** Ends all of them in the engine. */
+  readonly endSessions: Effect.Effect<void>
+}
+
+export interface PostgresSource extends NetworkSource {
   /** The administrator's, past the proxy. */
   readonly admin: string
   readonly login: string
@@ -35,6 +50,7 @@ export interface World {
   readonly folder: string
   readonly files: ReadonlyArray<FileSource>
   readonly networks: ReadonlyArray<NetworkSource>
+  readonly postgres: PostgresSource
   /** Of the embedded PostgreSQL. */
   readonly restartPostgres: (mode: "fast" | "immediate") => Effect.Effect<void>
   /** Texts that no answer and no log may hold. */
@@ -50,7 +66,7 @@ export const restore = ({ file, intact }: FileSource) =>
     renameSync(`${file}.new`, file)
   })
 
-export const rows = { sqlite: 20_000, excel: 2000, csv: 3000, postgres: 20_000, mssql: 0 } as const
+export const rows = { sqlite: 20_000, excel: 2000, csv: 3000, postgres: 20_000, mssql: 2000 } as const
 /** A few sessions, so that they can run out. */
 const maxConnections = 24
 
@@ -105,13 +121,23 @@ const postgres = Effect.gen(function* () {
     password: encodeURIComponent(secret),
     port: String(proxy.port)
   })
-  const source: NetworkSource = {
+  const login = "faults_reader"
+  const asAdmin = (statement: string) =>
+    Effect.promise(() => runAs(server.url, [statement]).catch((): ReadonlyArray<never> => []))
+  const source: PostgresSource = {
     id: "pg",
     engine: "postgres",
     proxy,
     url,
     admin: server.url,
-    login: "faults_reader"
+    login,
+    sessions: Effect.map(
+      asAdmin(`select count(*)::int from pg_stat_activity where usename = '${login}'`),
+      ([rows]) => Number(rows?.[0]?.[0] ?? 0)
+    ),
+    endSessions: Effect.asVoid(
+      asAdmin(`select pg_terminate_backend(pid) from pg_stat_activity where usename = '${login}'`)
+    )
   }
   const restart = (mode: "fast" | "immediate") =>
     Effect.promise(async () => {
@@ -124,22 +150,69 @@ const postgres = Effect.gen(function* () {
 
 const given = process.env["MCP_QUERY_TEST_MSSQL_URL"]
 
-/** A server of somebody's own, through a proxy of ours. */
-const sqlServer = (url: string) =>
+const nobody: OwnerToken = { source: undefined }
+
+/** A batch on a connection of its own, and the first cells of its rows. */
+const runBatch = (
+  config: SqlServerConfig,
+  sql: string
+): Effect.Effect<ReadonlyArray<unknown>, AdapterFailure> =>
+  Effect.acquireUseRelease(
+    connect(config, nobody),
+    (wire) => {
+      const cells: Array<unknown> = []
+      const row = ([cell]: ReadonlyArray<unknown>) => {
+        cells.push(cell)
+        return true
+      }
+      return Effect.as(execute(wire, { sql, kind: "batch", sink: { columns: () => {}, row } }), cells)
+    },
+    (wire) => Effect.sync(() => wire.close())
+  )
+
+/** A database of our own on a server of somebody's, through a proxy of ours. */
+const sqlServer = (url: string, token: string) =>
   Effect.gen(function* () {
+    const database = `mcpq_faults_${token}`
+    const admin = Either.getOrThrow(configFromUrl(Redacted.make(url)))
+    const setUp = (sql: string, config = admin) => Effect.orDie(runBatch(config, sql))
+    yield* Effect.acquireRelease(setUp(`create database ${database}`), () =>
+      // A statement that the engine did not stop keeps the database until its own timeout.
+      runBatch(admin, `drop database ${database}`).pipe(
+        Effect.retry(Schedule.intersect(Schedule.spaced("500 millis"), Schedule.recurs(60))),
+        Effect.ignoreLogged
+      )
+    )
+    const inDatabase = new SqlServerConfig({ ...admin, database })
+    yield* setUp(
+      "create table items (id int primary key, name varchar(50) not null, price decimal(10,2), note varchar(50))",
+      inDatabase
+    )
+    yield* setUp(
+      `with r(i) as (select 1 union all select i + 1 from r where i < ${rows.mssql})
+      insert into items select i, concat('item ', i), i / 100.0, 'note' from r option (maxrecursion 0)`,
+      inDatabase
+    )
     const there = new URL(url)
     const port = Number(there.port || 1433)
     const proxy = yield* Proxy.make({ host: there.hostname, port })
     const through = new URL(url)
     through.hostname = "127.0.0.1"
     through.port = String(proxy.port)
+    through.pathname = `/${database}`
+    through.searchParams.set("applicationName", database)
+    const mine = `from sys.dm_exec_sessions where program_name = '${database}'`
+    const asAdmin = (sql: string) =>
+      Effect.orElseSucceed(runBatch(admin, sql), (): ReadonlyArray<unknown> => [])
     const source: NetworkSource = {
       id: "erp",
       engine: "mssql",
       proxy,
       url: through.href,
-      admin: url,
-      login: decodeURIComponent(there.username)
+      sessions: Effect.map(asAdmin(`select count(*) ${mine}`), ([count]) => Number(count ?? 0)),
+      endSessions: Effect.flatMap(asAdmin(`select session_id ${mine}`), (ids) =>
+        Effect.forEach(ids, (id) => asAdmin(`kill ${Number(id)}`), { discard: true })
+      )
     }
     const secret = decodeURIComponent(there.password)
     return { source, secrets: secret.length > 5 ? [secret] : [] }
@@ -169,10 +242,11 @@ export const make: Effect.Effect<World, never, Scope> = Effect.gen(function* () 
     writeText(join(folder, "intact", "items.csv"))
   })
   const pg = yield* postgres
-  const mssql = given === undefined ? undefined : yield* sqlServer(given)
+  const mssql = given === undefined ? undefined : yield* sqlServer(given, token)
   return {
     folder,
     files,
+    postgres: pg.source,
     networks: [pg.source, ...(mssql === undefined ? [] : [mssql.source])],
     restartPostgres: pg.restart,
     secrets: [...pg.secrets, ...(mssql?.secrets ?? [])],

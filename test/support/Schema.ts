@@ -1,6 +1,6 @@
 /** Answers of the tool `schema`, held against the whole of what Catalog.ts says of them. */
 import * as Schema from "effect/Schema"
-import { type SchemaObject, SchemaResult } from "../../src/Catalog.js"
+import { type SchemaObject, SchemaResult } from "../../src/SchemaResult.js"
 import { type Answer, valueOf } from "./Answer.js"
 
 const decode = Schema.decodeUnknownSync(SchemaResult, { onExcessProperty: "error", errors: "all" })

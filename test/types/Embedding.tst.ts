@@ -11,6 +11,7 @@ import {
   Policy,
   type QueryError,
   type QueryResult,
+  type SchemaResult,
   Sources,
   Tools
 } from "../../src/index.js"
@@ -107,8 +108,8 @@ describe("sources and tools", () => {
     expect<Effect.Effect.Error<ReturnType<Tools.ToolsService["explain"]>>>().type.toBe<
       Tags | QueryError.InvalidInput
     >()
-    expect<Effect.Effect.Error<ReturnType<Tools.ToolsService["schema"]>>>().type.toBe<
-      Tags | QueryError.InvalidInput
+    expect<ReturnType<Tools.ToolsService["schema"]>>().type.toBe<
+      Effect.Effect<SchemaResult.SchemaAnswer, QueryError.QueryError>
     >()
   })
 })

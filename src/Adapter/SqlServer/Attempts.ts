@@ -11,7 +11,7 @@ import type { Wire } from "./Wire.js"
 
 type Attempt = Fiber.RuntimeFiber<Wire, ConnectionFailed>
 
-/** What nobody takes is closed after this long. */
+/** What nobody takes is closed after this long, or twice as long at most. */
 const unwanted = "1 minute"
 
 /** The effect connects, or takes the connection of an attempt whose call has left, whichever is there first. */
@@ -20,31 +20,43 @@ export const make = (
 ): Effect.Effect<Effect.Effect<Wire, ConnectionFailed>, never, Scope> =>
   Effect.gen(function* () {
     const scope = yield* Effect.scope
-    const left = new Set<Attempt>()
+    /** One at most: many short calls would otherwise end in as many connections. The oldest is the furthest. */
+    let left: Attempt | undefined
 
-    const discard = (attempt: Attempt) =>
-      Effect.flatMap(
-        Effect.sync(() => left.delete(attempt)),
-        (wasLeft) =>
-          wasLeft
-            ? Effect.flatMap(Fiber.interrupt(attempt), (exit) =>
-                Effect.sync(() => {
-                  if (Exit.isSuccess(exit)) exit.value.close()
-                })
-              )
-            : Effect.void
-      )
-    yield* Effect.addFinalizer(() => Effect.forEach([...left], discard, { discard: true }))
+    const take = () => {
+      const taken = left
+      left = undefined
+      return taken
+    }
+
+    const discard = (attempt: Attempt | undefined) =>
+      attempt === undefined
+        ? Effect.void
+        : Effect.flatMap(Fiber.interrupt(attempt), (exit) =>
+            Effect.sync(() => {
+              if (Exit.isSuccess(exit)) exit.value.close()
+            })
+          )
+    yield* Effect.addFinalizer(() => Effect.suspend(() => discard(take())))
+
+    let seen: Attempt | undefined
+    const sweep = Effect.suspend(() => {
+      const old = left === seen ? take() : undefined
+      seen = left
+      return discard(old)
+    })
+    yield* Effect.forkIn(Effect.forever(Effect.delay(sweep, unwanted)), scope)
 
     const leave = (attempt: Attempt) =>
       Effect.suspend(() => {
         const made = attempt.unsafePoll()
         if (made !== null && Exit.isFailure(made)) return Effect.void
-        left.add(attempt)
+        if (left !== undefined) return Effect.asVoid(Effect.forkIn(discard(attempt), scope))
+        left = attempt
         attempt.addObserver((exit) => {
-          if (Exit.isFailure(exit)) left.delete(attempt)
+          if (Exit.isFailure(exit) && left === attempt) left = undefined
         })
-        return Effect.forkIn(Effect.interruptible(Effect.delay(discard(attempt), unwanted)), scope)
+        return Effect.void
       })
 
     /** Not `Fiber.join`: that would bring along the scope of the call that began the attempt. */
@@ -57,16 +69,19 @@ export const make = (
 
     return Effect.uninterruptibleMask((restore) =>
       Effect.gen(function* () {
-        const others = [...left]
-        left.clear()
+        const other = take()
         const own = yield* Effect.forkIn(Effect.interruptible(connect), scope)
-        // What failed for a call that has left is no failure of this one.
-        const race = others
-          .map((attempt) => Effect.catchAll(result(attempt), () => Effect.never))
-          .reduce((first, one) => Effect.raceFirst(first, one), result(own))
+        const race =
+          other === undefined
+            ? result(own)
+            : // What failed for a call that has left is no failure of this one.
+              Effect.raceFirst(
+                Effect.catchAll(result(other), () => Effect.never),
+                result(own)
+              )
         return yield* Effect.onExit(restore(race), (exit) =>
           Effect.forEach(
-            [own, ...others].filter((attempt) => !isTaken(attempt, exit)),
+            [...(other === undefined ? [] : [other]), own].filter((attempt) => !isTaken(attempt, exit)),
             leave,
             { discard: true }
           )
