@@ -19,7 +19,9 @@ export interface RoundReport {
   readonly calls: ReadonlyMap<string, number>
   readonly cancelled: number
   readonly retried: number
+  /** Beyond the deadline: without the time in which client or machine held the answer up, and by the clock alone. */
   readonly latestMs: number
+  readonly latestByClockMs: number
   readonly end: string
   readonly violations: ReadonlyArray<string>
 }
@@ -325,6 +327,7 @@ export const run = (
       let requests = 0
       let cancelled = 0
       let latestMs = 0
+      let latestByClockMs = 0
       for (const asked of client.asked.values()) {
         requests += asked.wanted
         count(calls, asked.call?.kind ?? asked.method, asked.wanted)
@@ -336,6 +339,7 @@ export const run = (
           const lateMs =
             Oracle.lateMs(asked, answer.at, client.stalls) - starved.between(asked.sentAt, answer.at)
           latestMs = Math.max(latestMs, lateMs + Oracle.slackMs)
+          latestByClockMs = Math.max(latestByClockMs, answer.at - asked.sentAt - asked.deadlineMs)
           if (lateMs > 0)
             violations.push(
               `${what}: answered ${Math.round(lateMs)} ms beyond its deadline and slack (after ${Math.round(answer.at - asked.sentAt)} ms, deadline ${asked.deadlineMs} ms)`
@@ -368,6 +372,7 @@ export const run = (
         cancelled,
         retried: logged.attempts,
         latestMs,
+        latestByClockMs,
         end,
         violations
       }

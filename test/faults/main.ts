@@ -10,6 +10,7 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as Oracle from "./Oracle.js"
 import * as Random from "./Random.js"
 import * as Round from "./Round.js"
 import * as Soak from "./Soak.js"
@@ -57,7 +58,7 @@ const campaign = (world: World.World) =>
       new Map<string, number>()
     ]
     const failing: Array<number> = []
-    let [requests, cancelled, retried, violations, rounds, latestMs] = [0, 0, 0, 0, 0, 0]
+    let [requests, cancelled, retried, violations, rounds, latestMs, latestByClockMs] = [0, 0, 0, 0, 0, 0, 0]
     const end = performance.now() + wantedMs
     for (
       let round = only ?? 1;
@@ -72,6 +73,7 @@ const campaign = (world: World.World) =>
       cancelled += report.cancelled
       retried += report.retried
       latestMs = Math.max(latestMs, report.latestMs)
+      latestByClockMs = Math.max(latestByClockMs, report.latestByClockMs)
       merge(faults, report.faults)
       merge(answers, report.answers)
       merge(calls, report.calls)
@@ -90,8 +92,9 @@ const campaign = (world: World.World) =>
     table("Calls", calls)
     table("Answers", answers)
     say(
-      `\nseed ${seed}: ${rounds} rounds, ${requests} requests, ${cancelled} cancelled, ${retried} retried by the server, ` +
-        `latest answer ${Math.round(latestMs)} ms after its deadline (without the time in which client or machine held it up)`
+      `\nseed ${seed}: ${rounds} rounds, ${requests} requests, ${cancelled} cancelled, ${retried} retried by the server\n` +
+        `latest answer ${Math.round(latestMs)} ms after its deadline, ${Oracle.slackMs} ms allowed, without the time in which client or ` +
+        `machine held it up (with it: ${Math.round(latestByClockMs)} ms)`
     )
     say(`${violations} violations${failing.length > 0 ? ` in rounds ${failing.join(", ")}` : ""}`)
     return violations === 0
