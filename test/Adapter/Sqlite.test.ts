@@ -1,9 +1,11 @@
+import { copyFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import type { Scope } from "effect/Scope"
+import Driver from "../../src/Adapter/Sqlite/Driver.js"
 import * as Sqlite from "../../src/Adapter/Sqlite.js"
 import { Adapter } from "../../src/Adapter.js"
 import { fill, folder, isBeingRead } from "../support/Folder.js"
@@ -190,6 +192,54 @@ describe("children", () => {
         })
       )
       yield* Effect.promise(() => eventually("no child is left", () => children().length === 0))
+    })
+  )
+})
+
+describe("a file that others change", () => {
+  for (const mode of ["delete", "wal"])
+    it.scopedLive(`a changed table is seen as it is then, its columns and its rows (${mode})`, () =>
+      Effect.gen(function* () {
+        const path = fill(
+          join(place, `changing-${mode}.db`),
+          `pragma journal_mode = ${mode}`,
+          "create table t (a, b)",
+          "insert into t values (1, 2)"
+        )
+        const other = new Driver(path)
+        yield* Effect.addFinalizer(() => Effect.sync(() => other.close()))
+        const adapter = yield* adapterOf(path, 1)
+        const all = Effect.map(ask(adapter, "select * from t"), ({ columns, rows }) => [columns, rows])
+        expect(yield* all).toEqual([["a", "b"], [[1, 2]]])
+        other.exec("alter table t add c default 3")
+        expect(yield* all).toEqual([["a", "b", "c"], [[1, 2, 3]]])
+        other.exec("drop table t; create table t (c, b, a); insert into t values (30, 20, 10)")
+        expect(yield* all).toEqual([["c", "b", "a"], [[30, 20, 10]]])
+        other.exec("delete from t; alter table t drop b")
+        expect(yield* all).toEqual([["c", "a"], []])
+        other.exec("drop table t")
+        expect(yield* Effect.flip(all)).toMatchObject({ reason: "unknown_table" })
+      })
+    )
+
+  it.scopedLive("one that is written over, with whatever, is read as what it is then", () =>
+    Effect.gen(function* () {
+      const path = fill(join(place, "written-over.db"), "create table t (a)", "insert into t values (1)")
+      const wide = fill(
+        join(place, "utf16.db"),
+        "pragma encoding = 'UTF-16'",
+        "create table t (a)",
+        "insert into t values ('é')"
+      )
+      const adapter = yield* adapterOf(path, 1)
+      const rows = Effect.map(ask(adapter, "select * from t"), (answer) => answer.rows)
+      expect(yield* rows).toEqual([[1]])
+      copyFileSync(wide, path)
+      expect(yield* rows).toEqual([["é"]])
+      writeFileSync(path, "This is no database, whatever else it may be.")
+      expect(yield* Effect.flip(rows)).toMatchObject({ reason: "file_unreadable" })
+      copyFileSync(wide, path)
+      expect(yield* rows).toEqual([["é"]])
     })
   )
 })

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "@effect/vitest"
-import Database from "better-sqlite3"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as fc from "fast-check"
+import Driver from "../../src/Adapter/Sqlite/Driver.js"
 import { inspect } from "../../src/Policy/SqliteStatement.js"
 import handed from "../cases/policy.sqlite.json" with { type: "json" }
 
@@ -162,7 +162,7 @@ describe("the policy", () => {
 })
 
 describe("the PRAGMAs of the driver", () => {
-  const database = new Database(":memory:")
+  const database = new Driver(":memory:")
   const names = database.prepare<[], string>("select name from pragma_pragma_list").pluck().all()
   database.close()
 

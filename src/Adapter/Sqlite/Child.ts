@@ -2,10 +2,11 @@
 import { accessSync, closeSync, constants, openSync, readFileSync, readSync, statSync } from "node:fs"
 import { dirname } from "node:path"
 import type Database from "better-sqlite3"
+import type { RowSet } from "../../Rows.js"
 import { serve } from "./ChildHost.js"
 import Driver from "./Driver.js"
 import { execute, lockWaitMs, Refused } from "./Execute.js"
-import type { SqliteSetup } from "./Protocol.js"
+import type { SqliteSetup, StatementRequest } from "./Protocol.js"
 
 /** A database whose folder takes no lock files is read into memory; a larger one is refused. */
 const inMemoryLimit = 256 * 2 ** 20
@@ -107,27 +108,42 @@ const open = (setup: SqliteSetup, identity: string, lockWait: number): Opened =>
  */
 const maxResidentBytes = 640 * 2 ** 20
 
+/** Failures that say something about the file, or about how it differs from the one that was opened. */
+const isOfFile = (error: unknown): boolean =>
+  error instanceof Refused &&
+  (/^SQLITE_(CORRUPT|IOERR|NOTADB)/.test(error.refusal.code) ||
+    /must use the same text encoding/.test(error.refusal.message))
+
 serve<SqliteSetup>(
   (setup) => {
     let opened: Opened | undefined
     const current = (lockWait: number): Database.Database => {
       const stat = look(setup.file)
-      // Another file under the same name is another database; in a snapshot every change is one.
-      const identity = opened?.database.memory
-        ? `${stat.ino}:${stat.mtimeNs}:${stat.size}`
-        : `${stat.dev}:${stat.ino}`
-      if (opened !== undefined && opened.identity !== identity) {
-        opened.database.close()
-        opened = undefined
-      }
-      if (opened === undefined) {
+      // Another file under the same name is another database. So may be one that was written over in place: its counter
+      // of changes can be the same by chance, and SQLite would go on with the pages that it has kept.
+      const identity = `${stat.dev}:${stat.ino}:${stat.mtimeNs}:${stat.size}`
+      if (opened?.identity !== identity) {
+        close()
         opened = open(setup, identity, lockWait)
-        if (opened.database.memory)
-          opened = { ...opened, identity: `${stat.ino}:${stat.mtimeNs}:${stat.size}` }
       }
       return opened.database
     }
-    return (request) => ({ id: request.id, ok: true, rows: execute(current(lockWaitMs(request)), request) })
+    const close = () => {
+      opened?.database.close()
+      opened = undefined
+    }
+    const run = (request: StatementRequest, again: boolean): RowSet => {
+      try {
+        return execute(current(lockWaitMs(request)), request)
+      } catch (error) {
+        // What was kept of a file that was written over is of no use for what stands there now.
+        if (!isOfFile(error) || opened === undefined) throw error
+        close()
+        if (!again) throw error
+        return run(request, false)
+      }
+    }
+    return (request) => ({ id: request.id, ok: true, rows: run(request, true) })
   },
   { maxResidentBytes }
 )

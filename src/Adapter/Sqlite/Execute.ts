@@ -90,11 +90,25 @@ export interface Hooks {
   readonly notes?: () => ReadonlyArray<string>
 }
 
-export const execute = (
-  database: Database.Database,
-  request: StatementRequest,
-  hooks: Hooks = {}
-): RowSet => {
+/** How often a statement is run anew because its columns changed meanwhile. */
+const mostRuns = 3
+
+/**
+ * A statement is prepared by the schema that was read last, and reads the file's own when it runs: where another process
+ * has changed that, the columns told before are not those of the rows.
+ */
+const isStale = (database: Database.Database, sql: string, columns: ReadonlyArray<Column>): boolean => {
+  // Nobody else changes a database in memory.
+  if (database.memory) return false
+  try {
+    const now = columnsOf(database.prepare<Array<unknown>, unknown>(sql))
+    return JSON.stringify(now) !== JSON.stringify(columns)
+  } catch {
+    return true
+  }
+}
+
+const run = (database: Database.Database, request: StatementRequest, hooks: Hooks, runs: number): RowSet => {
   const wait = lockWaitMs(request)
   const waitedEnoughAt = performance.now() + wait
   database.pragma(`busy_timeout = ${wait}`)
@@ -103,12 +117,11 @@ export const execute = (
     throw new Refused({ stage: "prepare", code: "WRITES", message: "The statement would write." })
   if (!checked.reader)
     throw new Refused({ stage: "prepare", code: "NO_ROWS", message: "The statement returns no rows." })
-  const statement =
-    request.kind === "explain"
-      ? prepare(database, `EXPLAIN QUERY PLAN ${request.sql}`, waitedEnoughAt)
-      : checked
+  const sql = request.kind === "explain" ? `EXPLAIN QUERY PLAN ${request.sql}` : request.sql
+  const statement = request.kind === "explain" ? prepare(database, sql, waitedEnoughAt) : checked
   const values = bindings(request)
-  const columns = hooks.columns?.(columnsOf(statement)) ?? columnsOf(statement)
+  const own = columnsOf(statement)
+  const columns = hooks.columns?.(own) ?? own
   const builder = new RowBuilder(columns, request.limits)
   try {
     statement.raw(true).safeIntegers(true)
@@ -124,9 +137,13 @@ export const execute = (
   } catch (error) {
     throw error instanceof Refused ? error : new Refused(describe("run", error))
   }
+  if (runs < mostRuns && isStale(database, sql, own)) return run(database, request, hooks, runs + 1)
   for (const note of hooks.notes?.() ?? []) builder.note(note)
   return builder.finish()
 }
+
+export const execute = (database: Database.Database, request: StatementRequest, hooks: Hooks = {}): RowSet =>
+  run(database, request, hooks, 1)
 
 /** The refusal that any thrown value amounts to. */
 export const refusalOf = (error: unknown): Refusal =>

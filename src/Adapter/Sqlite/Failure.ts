@@ -95,6 +95,13 @@ const ofFile = (refusal: Refusal, words: FileWords): AdapterFailure | undefined 
     case "WAL_TOO_LARGE":
       return unreadable(words, `${message.charAt(0).toLowerCase()}${message.slice(1)}`, refusal)
   }
+  if (code === "SQLITE_READONLY_ROLLBACK" || code === "SQLITE_READONLY_RECOVERY")
+    return new ConnectionFailed({
+      reason: "file_unreadable",
+      message: `The ${words.what} cannot be read: a write to it was interrupted, and it has to be recovered first.`,
+      hint: "Open it once with a program that may write to it, say the sqlite3 shell, and read a table.",
+      cause: refusal
+    })
   switch (primary(code)) {
     case "SQLITE_NOTADB":
       return unreadable(words, "it is not an SQLite database, or it is encrypted.", refusal)
