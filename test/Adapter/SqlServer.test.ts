@@ -5,9 +5,11 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import { connect } from "../../src/Adapter/SqlServer/Connect.js"
 import { make } from "../../src/Adapter/SqlServer.js"
 import * as Policy from "../../src/Policy.js"
 import { type AdapterFailure, ConnectionFailed, type QueryFailed } from "../../src/QueryError.js"
+import { eventually } from "../support/Process.js"
 import { selfSigned } from "./SqlServer/Certificate.js"
 import { configFor, harness, limits, password, queryOn } from "./SqlServer/Harness.js"
 import * as Tds from "./SqlServer/Tds.js"
@@ -199,6 +201,19 @@ describe("a call that is interrupted", () => {
         yield* Effect.promise(() => server.seen(/^close 1/))
       })
     )
+
+  it.scopedLive("leaves nothing of a connection that does not stand yet", () =>
+    Effect.gen(function* () {
+      const server = yield* start({})
+      const nobody = { source: undefined }
+      const fiber = yield* Effect.fork(connect(configFor(server.port), nobody))
+      yield* Effect.yieldNow()
+      yield* Fiber.interrupt(fiber)
+      const wire = yield* connect(configFor(server.port), nobody)
+      yield* Effect.promise(() => eventually("one connection is open", () => server.open() === 1))
+      wire.close()
+    })
+  )
 
   it.scopedLive("leaves what it has connected to the next call", () =>
     Effect.gen(function* () {

@@ -70,7 +70,8 @@ export const make = (
     return Effect.uninterruptibleMask((restore) =>
       Effect.gen(function* () {
         const other = take()
-        const own = yield* Effect.forkIn(Effect.interruptible(connect), scope)
+        // Not made interruptible: a connection that stands when the interruption comes would be lost.
+        const own = yield* Effect.forkIn(connect, scope)
         const race =
           other === undefined
             ? result(own)
@@ -86,6 +87,6 @@ export const make = (
             { discard: true }
           )
         )
-      })
-    ).pipe(Effect.repeat({ until: (wire) => wire.idle }))
+      }).pipe(Effect.repeat({ until: (wire) => wire.idle }))
+    )
   })

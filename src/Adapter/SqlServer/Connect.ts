@@ -1,6 +1,7 @@
 /** Opens connections: the configuration as the driver wants it, and the one place that waits for a login. */
 import { readFile } from "node:fs/promises"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Redacted from "effect/Redacted"
 import type { ConnectionConfiguration } from "tedious"
 import type { ConnectionFailed } from "../../QueryError.js"
@@ -79,32 +80,37 @@ const certificates = (config: Config): Effect.Effect<string | undefined, Connect
 }
 
 const login = (config: ConnectionConfiguration, owner: OwnerToken): Effect.Effect<Wire, ConnectionFailed> =>
-  Effect.async((resume) => {
-    const said: Array<EngineError> = []
-    let wire: Wire
-    try {
-      wire = new Wire(config)
-    } catch (error) {
-      resume(Effect.fail(connectFailure(error, said)))
-      return
-    }
-    const fail = (error: unknown) => {
-      wire.close()
-      resume(Effect.fail(connectFailure(error, said)))
-    }
-    wire.on("errorMessage", (token) => said.push(token))
-    wire.on("error", fail)
-    wire.on("end", () => fail(new Error("The connection was closed")))
-    wire.on("connect", (error) => {
-      wire.removeAllListeners("errorMessage")
-      wire.removeListener("error", fail)
-      if (error) fail(error)
-      else resume(Effect.succeed(wire))
-    })
-    connectAs(owner, () => wire.connect())
-    return Effect.sync(() => wire.close())
+  Effect.suspend(() => {
+    let wire: Wire | undefined
+    const close = Effect.sync(() => wire?.close())
+    return Effect.async<Wire, ConnectionFailed>((resume) => {
+      const said: Array<EngineError> = []
+      const made = Either.try({ try: () => new Wire(config), catch: (error) => connectFailure(error, said) })
+      if (Either.isLeft(made)) return resume(made)
+      const { right } = made
+      wire = right
+      const fail = (error: unknown) => {
+        right.close()
+        resume(Effect.fail(connectFailure(error, said)))
+      }
+      right.on("errorMessage", (token) => said.push(token))
+      right.on("error", fail)
+      right.on("end", () => fail(new Error("The connection was closed")))
+      right.on("connect", (error) => {
+        right.removeAllListeners("errorMessage")
+        right.removeListener("error", fail)
+        if (error) fail(error)
+        else resume(made)
+      })
+      connectAs(owner, () => right.connect())
+      return close
+    }).pipe(
+      Effect.interruptible,
+      // The canceller is not asked where the interruption comes after the answer.
+      Effect.onInterrupt(() => close)
+    )
   })
 
-/** Connects and logs in. Interruption closes the connection. */
+/** Connects and logs in. Interruption closes the connection, in a region that is else uninterruptible, too. */
 export const connect = (config: Config, owner: OwnerToken): Effect.Effect<Wire, ConnectionFailed> =>
   Effect.flatMap(certificates(config), (ca) => login(driverConfig(config, ca), owner))

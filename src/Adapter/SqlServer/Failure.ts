@@ -194,10 +194,14 @@ const connectionFailed = (
 const networkReason = (reason: ConnectionReason) =>
   reason === "file_not_found" || reason === "file_unreadable" ? "closed" : reason
 
+/** Babelfish has PostgreSQL's words for it. */
+const isFull = (number: number, message: string) =>
+  number === unmappedNumber && /too many (?:clients|connections)|connection slots are reserved/i.test(message)
+
 /** A connection that could not be made. `said` are the engine's error tokens in order. */
 export const connectFailure = (error: unknown, said: ReadonlyArray<EngineError>): ConnectionFailed => {
-  for (const { number } of said) {
-    const reason = loginReasons.get(number)
+  for (const { message, number } of said) {
+    const reason = loginReasons.get(number) ?? (isFull(number, message) ? "too_many_connections" : undefined)
     if (reason !== undefined)
       return connectionFailed(networkReason(reason), { error, said }, { code: number })
   }

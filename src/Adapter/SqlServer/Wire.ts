@@ -3,7 +3,7 @@
  * through {@link TokenReader}, and that turns bytes it cannot read into the loss of the connection, where the driver
  * would end the process.
  */
-import { isIP } from "node:net"
+import { isIP, type Socket } from "node:net"
 import { checkServerIdentity } from "node:tls"
 import { Connection, type ConnectionConfiguration } from "tedious"
 import type { TokenHandler } from "tedious/lib/token/handler.js"
@@ -45,6 +45,7 @@ export class Wire extends Connection {
   /** Called when the running statement has ended, whatever it came to. */
   quiet: () => void = () => {}
   #encrypted = false
+  readonly #givenUp = new AbortController()
 
   override STATE: Connection["STATE"] = {
     ...Connection.prototype.STATE,
@@ -69,6 +70,21 @@ export class Wire extends Connection {
   /** Whether a statement can be sent. */
   get idle(): boolean {
     return !this.closed && this.state === this.STATE.LOGGED_IN
+  }
+
+  override close(): void {
+    super.close()
+    this.#givenUp.abort()
+  }
+
+  /** The driver would go on with a connection that stands only after it was closed, and log in for nobody. */
+  override createConnectTimer(): AbortSignal {
+    return AbortSignal.any([super.createConnectTimer(), this.#givenUp.signal])
+  }
+
+  override socketHandlingForSendPreLogin(socket: Socket): void {
+    if (this.#givenUp.signal.aborted) socket.destroy()
+    else super.socketHandlingForSendPreLogin(socket)
   }
 
   override getInitialSql(): string {

@@ -191,6 +191,13 @@ describe("statements", () => {
         engine: { code: String(unmappedNumber) }
       }))
 
+  it("Babelfish's words at a login: too_many_connections", () =>
+    expect(
+      connectFailure(new Error("Login failed"), [
+        engineError(unmappedNumber, 20, "sorry, too many clients already")
+      ])
+    ).toMatchObject({ reason: "too_many_connections" }))
+
   it("no number has two reasons", () => {
     const numbers = [...queryReasons.keys()]
     expect(new Set(numbers).size).toBe(numbers.length)
