@@ -106,6 +106,7 @@ const settings = [
   "intervalstyle=iso_8601",
   "bytea_output=hex",
   "extra_float_digits=1",
+  "quote_all_identifiers=off",
   "standard_conforming_strings=on"
 ]
 

@@ -31,6 +31,24 @@ layer(TestServer.layer, { timeout: 120_000, excludeTestServices: true })("servic
     })
   )
 
+  it.scoped("names and types are as they are, whatever a login's settings quote", () =>
+    Effect.gen(function* () {
+      const { writer } = yield* TestServer.Database
+      const run = (...statements: ReadonlyArray<string>) =>
+        Effect.promise(() => TestServer.runAs(writer, statements))
+      yield* run("create type mood as enum ('a')", "create table quoted (m mood, n text)")
+      yield* Effect.acquireRelease(run("alter role current_user set quote_all_identifiers = on"), () =>
+        run("alter role current_user reset quote_all_identifiers")
+      )
+      const adapter = yield* Postgres.make(TestServer.configOf(writer))
+      const { columnTypes, rows } = yield* ask(
+        adapter,
+        "select m, n, 'quoted'::regclass as r from quoted right join (select 1) s on true"
+      )
+      expect([columnTypes, rows]).toEqual([["mood", "text", "regclass"], [[null, null, "quoted"]]])
+    })
+  )
+
   describe("explain", () => {
     it.scoped("the plan as lines, without running the statement", () =>
       Effect.gen(function* () {
