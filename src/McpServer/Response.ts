@@ -65,6 +65,12 @@ export const categoryOf = (error: QueryError): Category => {
   }
 }
 
+/** An engine may repeat the statement in its message; a reader needs to recognise the place, not to get it all back. */
+const longestText = 2000
+
+const clip = (text: string): string =>
+  text.length <= longestText ? text : `${text.slice(0, longestText).replace(/[\ud800-\udbff]$/, "")}…`
+
 const failed = (error: PublicError): Pick<Response, "result" | "error"> => ({
   result: { isError: true, content: [{ type: "text", text: JSON.stringify({ error }) }] },
   error
@@ -76,8 +82,8 @@ const ofError = (error: QueryError, { correlationId, redact, source }: ResponseO
     ...failed({
       category,
       reason: error.reason,
-      message: redact(error.message),
-      ...(error.hint === undefined ? {} : { hint: redact(error.hint) }),
+      message: clip(redact(error.message)),
+      ...(error.hint === undefined ? {} : { hint: clip(redact(error.hint)) }),
       retryable: isRetryable(error),
       ...(source === undefined ? {} : { source }),
       correlationId,

@@ -312,6 +312,20 @@ const writeInside = (statement: Node): QueryRejected | null => {
 }
 
 /**
+ * PostgreSQL's scanner takes all operator characters that follow for one operator before it sees that a comment begins,
+ * so that comments in an unbroken row cost it time by the square of their length, during which nothing else is served.
+ */
+const isCostly = (sql: string): boolean => {
+  let steps = 0
+  for (const [run] of sql.matchAll(/[-+*/<>=~!@#%^&|`?]{64,}/g))
+    for (let at = run.indexOf("/*"); at >= 0; at = run.indexOf("/*", at + 1)) steps += run.length - at
+  return steps > mostSteps
+}
+
+/** About a tenth of a second. */
+const mostSteps = 20_000_000
+
+/**
  * The verdict on a text. What this grammar cannot read may be shown to the engine, whose own parser then says what is
  * wrong, but must not be executed.
  */
@@ -323,9 +337,16 @@ export const inspect = (sql: string): Verdict =>
           "The statement holds a NUL character, which PostgreSQL cannot read. Remove it."
         )
       )
-    : Effect.flatMap(grammar, (grammar) => {
-        const statements = parse(grammar, sql)
-        if (statements === null) return Effect.succeed("prepare_only" as const)
-        const refusal = judge(statements)
-        return refusal === null ? Effect.succeed("execute" as const) : Effect.fail(refusal)
-      })
+    : isCostly(sql)
+      ? Effect.fail(
+          rejected(
+            "unverifiable",
+            "The statement holds too many comments in an unbroken row. Leave them out, or put spaces between them."
+          )
+        )
+      : Effect.flatMap(grammar, (grammar) => {
+          const statements = parse(grammar, sql)
+          if (statements === null) return Effect.succeed("prepare_only" as const)
+          const refusal = judge(statements)
+          return refusal === null ? Effect.succeed("execute" as const) : Effect.fail(refusal)
+        })

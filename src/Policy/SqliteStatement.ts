@@ -165,6 +165,8 @@ const definesColumns = (list: ReadonlyArray<Token>, index: number): boolean => {
 
 /** The first rule that a name inside the statement breaks. */
 const deniedName = (list: ReadonlyArray<Token>): ReturnType<typeof reject> | undefined => {
+  // A PRAGMA table takes its argument through the hidden columns `arg` and `schema`, too.
+  const usesArgument = list.some((token) => nameOf(token) === "arg")
   for (const [index, token] of list.entries()) {
     const name = nameOf(token)
     if (name === undefined) continue
@@ -178,7 +180,7 @@ const deniedName = (list: ReadonlyArray<Token>): ReturnType<typeof reject> | und
     const pragma = name.startsWith("pragma_") ? name.slice("pragma_".length) : ""
     if (plain.has(pragma) || acting.has(pragma)) {
       const allowed = called ? descriptive.has(pragma) || isSymbol(list[index + 2], ")") : plain.has(pragma)
-      const known = descriptive.has(pragma) || (plain.has(pragma) && !usesArgument(list))
+      const known = descriptive.has(pragma) || (plain.has(pragma) && !usesArgument)
       if (!allowed || !known)
         return reject("function_denied", `The table ${name} is not allowed here: it may change a setting.`)
     }
@@ -187,9 +189,6 @@ const deniedName = (list: ReadonlyArray<Token>): ReturnType<typeof reject> | und
   }
   return undefined
 }
-
-/** A PRAGMA table takes its argument through the hidden columns `arg` and `schema`, too. */
-const usesArgument = (list: ReadonlyArray<Token>) => list.some((token) => nameOf(token) === "arg")
 
 const followsFrom = (list: ReadonlyArray<Token>, index: number) => {
   let before = list[index - 1]

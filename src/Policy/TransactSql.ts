@@ -281,10 +281,12 @@ export const inspect = (sql: string): Verdict => {
   if (refused !== undefined) return refused
 
   const main = mainIndex(statement, head)
+  // Semicolons at the end belong to the statement.
+  let end = all.length
+  while (statement.symbol(end - 1, ";")) end--
   let openCases = 0
-  for (let i = head; i < all.length; i++) {
-    if (statement.symbol(i, ";") && all.slice(i).some((_, offset) => !statement.symbol(i + offset, ";")))
-      return secondStatement("what follows the semicolon")
+  for (let i = head; i < end; i++) {
+    if (statement.symbol(i, ";")) return secondStatement("what follows the semicolon")
     if (i === main && i > head && !statement.symbol(i, "(") && statement.word(i) !== "SELECT")
       return (
         inspectWord(statement, i, main, 0) ??

@@ -49,6 +49,25 @@ describe("failures", () => {
       internal_error: ["unexpected"]
     }).toEqual(reasons))
 
+  it("repeat no more of a long statement than a reader needs", () => {
+    const found = answer(
+      Exit.fail(
+        new QueryFailed({
+          reason: "syntax",
+          message: `near "a${"😀".repeat(50_000)}"`,
+          hint: "h".repeat(5000)
+        })
+      )
+    )
+    expect(found).toMatchObject({ ok: false })
+    const { error } = found as { error: { message: string; hint: string } }
+    for (const text of [error.message, error.hint]) {
+      expect(text.length).toBeLessThanOrEqual(2001)
+      expect(text).toMatch(/…$/)
+      expect(text).not.toMatch(/[\ud800-\udbff](?![\udc00-\udfff])/)
+    }
+  })
+
   it.each(errors.map((error) => [error._tag, error.reason, error] as const))(
     "%s %s has the contract's form",
     (_, reason, error) => {

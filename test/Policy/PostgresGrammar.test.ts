@@ -142,6 +142,19 @@ describe("PostgresGrammar", () => {
     `select ${"(".repeat(20_000)}1${")".repeat(20_000)}`
   ])
 
+  each(
+    "comments in an unbroken row, for which the scanner takes the square of their length",
+    "unverifiable",
+    [`select 1 ${"/**/".repeat(24_000)}`, `select 1 ${"/*".repeat(49_000)}`]
+  )
+
+  each("other long rows", "execute", [
+    `select 1 ${"/**/ ".repeat(19_000)}`,
+    `select 1 /${"*".repeat(90_000)}/`,
+    `select 1 --${"/*".repeat(1000)}`,
+    `select '${"/*".repeat(1000)}'`
+  ])
+
   it.effect("a NUL character is refused", () =>
     Effect.map(verdict("select 1\0; delete from t"), (found) => expect(found).toBe("unverifiable"))
   )

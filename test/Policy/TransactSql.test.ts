@@ -60,6 +60,7 @@ describe("what is no single read", () => {
       "backup log d to disk = 'nul'"
     ],
     multiple_statements: [
+      `select 1${";".repeat(50_000)}delete from t`,
       "select 1 select 2",
       "select 1(select 2)",
       "(select 1)(select 2)",
