@@ -4,7 +4,7 @@
  */
 import type { FieldDef } from "pg"
 import { type Cell, RowBuilder, type RowLimits, type RowSet } from "../../Rows.js"
-import type { Types } from "./Type.js"
+import type { CatalogRow, Types } from "./Type.js"
 import { decoder, type Locale } from "./Value.js"
 import type { Sink } from "./Wire.js"
 
@@ -67,6 +67,11 @@ export class Answer {
     for (const row of this.#waiting) if (!this.#add(builder, row)) break
     if (this.#tooMuchWaiting) builder.stop("max_bytes")
     return builder.finish()
+  }
+
+  /** What the catalog said when it was asked for `asked`. */
+  learnTypes(asked: Iterable<number>, rows: Iterable<CatalogRow>): void {
+    this.#types.learn(asked, rows)
   }
 
   /** To be called once nothing is unknown. */

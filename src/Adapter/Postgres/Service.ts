@@ -92,7 +92,7 @@ export const make = (config: Config): Effect.Effect<AdapterService, never, Scope
     const complete = (answer: Answer, timeoutMs: number) =>
       Effect.gen(function* () {
         for (let unknown = answer.unknownTypes; unknown.length > 0; unknown = answer.unknownTypes) {
-          types.learn(unknown, yield* ask(lookup, [`{${unknown.join()}}`], timeoutMs))
+          answer.learnTypes(unknown, yield* ask(lookup, [`{${unknown.join()}}`], timeoutMs))
         }
         answer.settleTypes()
       })
@@ -131,7 +131,12 @@ export const make = (config: Config): Effect.Effect<AdapterService, never, Scope
           return Effect.flatMap(
             read(query, limits, "", limits.maxRows + 1, (session) => {
               const unchecked = session.parameter("server_encoding") === "SQL_ASCII"
-              answer = new Answer(types, limits, { moneyDigits: session.facts?.moneyDigits ?? 2 }, unchecked)
+              answer = new Answer(
+                new Types(types),
+                limits,
+                { moneyDigits: session.facts?.moneyDigits ?? 2 },
+                unchecked
+              )
               return answer.sink
             }),
             () => {

@@ -1,6 +1,7 @@
 /**
  * The types of a source's columns: their names as `format_type(oid, null)` gives them, and what they are made of. The
- * engine's own types have fixed object identifiers; all others are looked up once and kept.
+ * engine's own types have fixed object identifiers; others are looked up once and kept, but for composites, whose fields
+ * change with `ALTER TABLE` under the same identifier.
  */
 import type { Scalar, Shape } from "./Value.js"
 
@@ -131,12 +132,29 @@ interface Entry {
 const oidOf = (value: string | null | undefined): number | null =>
   value === null || value === undefined ? null : Number(value)
 
-/** The known types of one source. */
+const hasFields = (shape: Shape): boolean => {
+  switch (shape._tag) {
+    case "Composite":
+      return true
+    case "Array":
+      return hasFields(shape.element)
+    case "Range":
+    case "Multirange":
+      return hasFields(shape.bound)
+    default:
+      return false
+  }
+}
+
+/** The known types of one source; of one answer, where it has those of its source as `kept`. */
 export class Types {
   readonly #known = new Map<number, PgType>()
   readonly #entries = new Map<number, Entry>()
+  readonly #kept: Types | undefined
 
-  constructor() {
+  constructor(kept?: Types) {
+    this.#kept = kept
+    if (kept !== undefined) return
     const add = (oid: number, name: string, array: number, shape: Shape, delimiter = ",") => {
       this.#known.set(oid, { name, shape })
       if (array !== 0) {
@@ -156,7 +174,7 @@ export class Types {
   }
 
   get(oid: number): PgType | undefined {
-    return this.#known.get(oid)
+    return this.#known.get(oid) ?? this.#kept?.get(oid)
   }
 
   /** The identifiers among `oids`, and among what those are made of, that {@link lookup} has not yet told. */
@@ -164,7 +182,7 @@ export class Types {
     const wanted = new Set<number>()
     const seen = new Set<number>()
     const visit = (oid: number) => {
-      if (this.#known.has(oid) || seen.has(oid)) return
+      if (this.get(oid) !== undefined || seen.has(oid)) return
       seen.add(oid)
       const entry = this.#entries.get(oid)
       if (entry === undefined) {
@@ -207,13 +225,18 @@ export class Types {
     }
   }
 
-  /** Makes known the types of `oids`, whose parts have all been learnt. */
+  /** Makes known the types of `oids`, whose parts have all been learnt; the source keeps those that stay as they are. */
   settle(oids: Iterable<number>): void {
-    for (const oid of oids) this.#resolve(oid, new Set())
+    for (const oid of oids) {
+      this.#resolve(oid, new Set())
+      const type = this.#known.get(oid)
+      if (this.#kept !== undefined && type !== undefined && !hasFields(type.shape))
+        this.#kept.#known.set(oid, type)
+    }
   }
 
   #resolve(oid: number, within: Set<number>): Shape {
-    const known = this.#known.get(oid)
+    const known = this.get(oid)
     if (known !== undefined) return known.shape
     const entry = this.#entries.get(oid)
     // A table's row type may hold itself, as an array.

@@ -49,6 +49,27 @@ layer(TestServer.layer, { timeout: 120_000, excludeTestServices: true })("servic
     })
   )
 
+  it.scoped("a row of a table whose columns changed meanwhile is read by those of now", () =>
+    Effect.gen(function* () {
+      const { writer } = yield* TestServer.Database
+      const run = (...statements: ReadonlyArray<string>) =>
+        Effect.promise(() => TestServer.runAs(writer, statements))
+      yield* run(
+        "create table changing (a timestamptz, b text)",
+        "insert into changing values ('2024-01-01 00:00+00', '2024-01-01 00:00:00+09')"
+      )
+      yield* Effect.acquireRelease(run("alter role current_user set timezone = 'Asia/Tokyo'"), () =>
+        run("alter role current_user reset timezone")
+      )
+      const adapter = yield* Postgres.make(TestServer.configOf(writer))
+      const row = rowsOf(adapter, "select changing, array[changing] from changing")
+      const both = (text: string) => [[text, [text]]]
+      expect(yield* row).toEqual(both('("2024-01-01 00:00:00+00","2024-01-01 00:00:00+09")'))
+      yield* run("alter table changing add c timestamptz default '2024-06-01 00:00+00', drop a")
+      expect(yield* row).toEqual(both('("2024-01-01 00:00:00+09","2024-06-01 00:00:00+00")'))
+    })
+  )
+
   describe("explain", () => {
     it.scoped("the plan as lines, without running the statement", () =>
       Effect.gen(function* () {

@@ -188,6 +188,23 @@ describe("types", () => {
       '("2023-12-31 22:00:00+00",)'
     ])
   })
+  it("a source keeps those of its answers that cannot change", () => {
+    const source = new Types()
+    const answer = new Types(source)
+    expect(answer.get(23)?.name).toBe("integer")
+    answer.learn(
+      [50_000, 50_001],
+      [
+        ["50000", "mood", "e", null, null, null, null, null],
+        ["50001", "event", "c", null, null, null, null, "1184"]
+      ]
+    )
+    answer.settle([50_000, 50_001])
+    expect([answer.get(50_000)?.name, answer.get(50_001)?.name]).toEqual(["mood", "event"])
+    const next = new Types(source)
+    expect(next.get(50_000)?.name).toBe("mood")
+    expect(next.missing([50_000, 50_001])).toEqual([50_001])
+  })
   it("one that is gone is text", () => {
     const types = new Types()
     types.learn([50_000], [])
