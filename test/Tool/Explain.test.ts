@@ -50,6 +50,19 @@ describe("explain", () => {
     expect(planOf(await client.call("explain", { sql }))).toEqual(plan)
   })
 
+  it.each(["; ;", "-- a\n;", "/* ; */", "\t"])(
+    "takes a statement behind %j, as query does",
+    async (before) => {
+      const sql = `${before}select 1;;`
+      for (const each of [client, workbook]) {
+        expect(planOf(await each.call("explain", { sql }))).toEqual(["SCAN CONSTANT ROW"])
+        expect(valueOf(await each.query({ sql, format: "columnar" })).rows).toEqual([[1]])
+      }
+      const pragma = `${before}pragma table_info(Responses)`
+      expect(valueOf(await workbook.query({ sql: pragma })).rowCount).toBeGreaterThan(0)
+    }
+  )
+
   it("answers at once for a statement that would never end", async () => {
     const sql = "with recursive n(i) as (select 1 union all select i + 1 from n) select sum(i) from n"
     expect(planOf(await client.call("explain", { sql })).length).toBeGreaterThan(1)

@@ -1,6 +1,6 @@
 /** What a statement reads, by the program that SQLite would run for it. */
 import type Database from "better-sqlite3"
-import { parametersOf } from "../Sqlite/Tokens.js"
+import { parametersOf, withoutBeginning } from "../Sqlite/Tokens.js"
 
 /** Columns read (by position) of each table that is opened, by the table's name in `sqlite_schema`. */
 export interface Reads {
@@ -23,12 +23,13 @@ const isInstruction = (row: unknown): row is Instruction =>
 
 /** The statement must be one that `prepare` takes. */
 export const readsOf = (database: Database.Database, sql: string): Reads => {
-  if (/^\s*(explain|pragma)\b/i.test(sql)) return nothing
+  const statement = withoutBeginning(sql)
+  if (/^(explain|pragma)\b/i.test(statement)) return nothing
   const { anonymous, named, numbered } = parametersOf(sql)
   if (named !== undefined) return nothing
   const values: Array<unknown> = anonymous.map(() => null)
   if (numbered.size > 0) values.push(Object.fromEntries([...numbered].map((position) => [position, null])))
-  const program = database.prepare<Array<unknown>, unknown>(`EXPLAIN ${sql}`).all(...values)
+  const program = database.prepare<Array<unknown>, unknown>(`EXPLAIN ${statement}`).all(...values)
   const names = new Map(
     database
       .prepare<[], [number, string]>("SELECT rootpage, name FROM sqlite_schema WHERE type = 'table'")

@@ -19,6 +19,9 @@ import { maxMessageBytes, type Sink, type StatementText } from "./Wire.js"
 
 const explain = "EXPLAIN (FORMAT JSON) "
 
+/** An empty statement or more in front, which none of these may have behind `EXPLAIN`. */
+const emptyStatements = /^[\s;]*;/
+
 /** What the protocol can carry in one message. */
 const maxParameters = 65_535
 
@@ -108,13 +111,14 @@ export const make = (config: Config): Effect.Effect<AdapterService, never, Scope
       const { mode, params, sql } = query
       if (params.length > maxParameters) return Effect.fail(tooManyParameters)
       const said = () => [sql, ...params].join("\n")
+      const skipped = prefix === "" ? 0 : (emptyStatements.exec(sql)?.[0].length ?? 0)
       return mode === "execute"
         ? run(
-            { text: prefix + sql, values: params.map(parameterText), rows },
+            { text: prefix + sql.slice(skipped), values: params.map(parameterText), rows },
             sink,
             timeoutMs,
             said,
-            prefix.length
+            prefix.length - skipped
           )
         : Effect.zipRight(
             run({ text: sql, values: [], rows: 0 }, sink, timeoutMs, said, 0),

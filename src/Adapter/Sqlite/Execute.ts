@@ -5,7 +5,7 @@
 import type Database from "better-sqlite3"
 import { type Column, RowBuilder, type RowSet } from "../../Rows.js"
 import type { Refusal, StatementRequest } from "./Protocol.js"
-import { parametersOf } from "./Tokens.js"
+import { parametersOf, withoutBeginning } from "./Tokens.js"
 import { type Native, replacementNote, toBinding, toCell } from "./Value.js"
 
 /** A refusal on its way to the reply. */
@@ -117,7 +117,7 @@ const run = (database: Database.Database, request: StatementRequest, hooks: Hook
     throw new Refused({ stage: "prepare", code: "WRITES", message: "The statement would write." })
   if (!checked.reader)
     throw new Refused({ stage: "prepare", code: "NO_ROWS", message: "The statement returns no rows." })
-  const sql = request.kind === "explain" ? `EXPLAIN QUERY PLAN ${request.sql}` : request.sql
+  const sql = request.kind === "explain" ? `EXPLAIN QUERY PLAN ${withoutBeginning(request.sql)}` : request.sql
   const statement = request.kind === "explain" ? prepare(database, sql, waitedEnoughAt) : checked
   const values = bindings(request)
   const own = columnsOf(statement)

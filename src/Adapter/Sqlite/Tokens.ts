@@ -81,6 +81,13 @@ export function* tokens(sql: string): Generator<Token> {
   }
 }
 
+/** The statement without the white space, comments and semicolons in front, so that EXPLAIN can stand there. */
+export const withoutBeginning = (sql: string): string => {
+  for (const { kind, start, text } of tokens(sql))
+    if (kind !== "symbol" || text !== ";") return sql.slice(start)
+  return ""
+}
+
 /** Which positions the parameters of a statement take. */
 export interface Parameters {
   /** The highest position: how many values the statement asks for. */

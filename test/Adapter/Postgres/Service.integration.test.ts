@@ -102,6 +102,10 @@ layer(TestServer.layer, { timeout: 120_000, excludeTestServices: true })("servic
           Effect.provideService(explain("select nme from (select 1 as name) t"), Adapter, adapter)
         )
         expect(engine).toEqual({ code: "42703", position: 8 })
+        const behind = yield* Effect.flip(
+          Effect.provideService(explain("\n; ;select nme from (select 1 as name) t;"), Adapter, adapter)
+        )
+        expect(behind).toMatchObject({ engine: { code: "42703", position: 12 } })
         const syntax = yield* Effect.flip(
           Effect.provideService(explain("select from where"), Adapter, adapter)
         )
