@@ -51,6 +51,7 @@ export interface Client {
   readonly answered: (asked: Asked) => Effect.Effect<void>
   /** Keeps nothing more of a request that has its answer. */
   readonly forget: (asked: Asked) => void
+  /** As often as it is resumed. */
   readonly pause: () => void
   readonly resume: () => void
   readonly stalls: ReadonlyArray<Stall>
@@ -96,6 +97,8 @@ export const make = (options: ClientOptions): Effect.Effect<Client, never, Scope
     const exits: Array<() => void> = []
     let ended: { readonly code: number | null; readonly signal: NodeJS.Signals | null } | undefined
     let lastId = 0
+    /** Several may want a pause at the same time. */
+    let pauses = 0
 
     const hear = (line: string) => {
       let message: Message
@@ -188,12 +191,14 @@ export const make = (options: ClientOptions): Effect.Effect<Client, never, Scope
         waiting.delete(id)
       },
       pause: () => {
+        if (++pauses > 1) return
         child.stdout?.pause()
         stalls.push({ from: performance.now(), to: Number.POSITIVE_INFINITY })
       },
       resume: () => {
+        if (--pauses > 0) return
         const last = stalls.at(-1)
-        if (last !== undefined) last.to = Math.min(last.to, performance.now())
+        if (last !== undefined) last.to = performance.now()
         child.stdout?.resume()
       },
       stalls,
