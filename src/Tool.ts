@@ -152,10 +152,18 @@ export const placeholder: Record<Engine, string> = {
 }
 
 /** The list of tools is read in every session; a source's whole description stands in the answer of `schema`. */
-const mostOfDescription = 150
+const mostBytesOfDescription = 150
 
-const clipped = (text: string) =>
-  text.length > mostOfDescription ? `${text.slice(0, mostOfDescription)}…` : text
+const clipped = (text: string) => {
+  let kept = ""
+  let bytes = 0
+  for (const character of text) {
+    bytes += Buffer.byteLength(character)
+    if (bytes > mostBytesOfDescription) return `${kept}…`
+    kept += character
+  }
+  return text
+}
 
 /** What the model is told of the sources in a tool's description. */
 export const sourcesSentence = (sources: SourcesService): string => {

@@ -47,6 +47,17 @@ describe("tools/list", () => {
     expect(Buffer.byteLength(JSON.stringify(lists[0]))).toBeLessThan(4096)
   })
 
+  it("stays under 4 kB whatever a source is called and described by", async () => {
+    const config = join(place, "wide.json")
+    const source = { engine: "sqlite", file: "shop.db", description: "é漢𝄞".repeat(100) }
+    writeFileSync(config, JSON.stringify({ sources: { ["a".repeat(50)]: source } }))
+    const wide = await connect(["--config", config])
+    const text = JSON.stringify(await wide.client.listTools())
+    expect(Buffer.byteLength(text)).toBeLessThan(4096)
+    expect(text).toContain("𝄞é漢…")
+    await wide.close()
+  })
+
   it("says of each tool that it only reads, and takes no other arguments", async () => {
     const { tools } = await one.client.listTools()
     for (const tool of tools) {
