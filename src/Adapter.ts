@@ -38,6 +38,15 @@ export interface CallLimits extends RowLimits {
   readonly timeoutMs: number
 }
 
+/** Limits of a program's own statements, as the {@link AdapterService.client} runs them: wide enough for any catalog, and still a bound. */
+export const catalogLimits: CallLimits = {
+  maxRows: 200_000,
+  maxBytes: 64 * 2 ** 20,
+  maxCellBytes: 2 ** 20,
+  timeoutMs: 30_000,
+  format: "columnar"
+}
+
 /** What `check` learns about a source. */
 export interface SourceReport {
   /** Product and version as the engine says it. */

@@ -4,7 +4,7 @@
  */
 import * as Effect from "effect/Effect"
 import type { Scope } from "effect/Scope"
-import type { AdapterService, CallLimits, Statement } from "../../Adapter.js"
+import { type AdapterService, type CallLimits, catalogLimits, type Statement } from "../../Adapter.js"
 import { type AdapterFailure, QueryRejected } from "../../QueryError.js"
 import { RowBuilder, type RowSet } from "../../Rows.js"
 import type { Config } from "./Config.js"
@@ -13,15 +13,6 @@ import { explain } from "./Explain.js"
 import { parameterFault } from "./ParameterCount.js"
 import { report } from "./Report.js"
 import * as Sessions from "./Sessions.js"
-
-/** Wide enough for any catalog, and still a bound. */
-const catalogLimits: CallLimits = {
-  maxRows: 200_000,
-  maxBytes: 64 * 2 ** 20,
-  maxCellBytes: 2 ** 20,
-  timeoutMs: 30_000,
-  format: "columnar"
-}
 
 const unverifiable = new QueryRejected({
   reason: "unverifiable",

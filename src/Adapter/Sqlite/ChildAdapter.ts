@@ -1,6 +1,13 @@
 /** The adapter service over a pool of child processes: the same for a database file and for a workbook. */
 import * as Effect from "effect/Effect"
-import type { AdapterService, CallLimits, Engine, SourceReport, Statement } from "../../Adapter.js"
+import {
+  type AdapterService,
+  type CallLimits,
+  catalogLimits,
+  type Engine,
+  type SourceReport,
+  type Statement
+} from "../../Adapter.js"
 import type { AdapterFailure } from "../../QueryError.js"
 import type { RowSet } from "../../Rows.js"
 import type { ChildPool } from "./ChildPool.js"
@@ -12,15 +19,6 @@ export interface ChildAdapterOptions {
   readonly toFailure: (refusal: Refusal) => AdapterFailure
   /** What `report` says of the product, given SQLite's version. */
   readonly describe: (version: string) => string
-}
-
-/** Wide enough for any catalog, and still a bound. */
-const catalogLimits: CallLimits = {
-  maxRows: 200_000,
-  maxBytes: 64 * 2 ** 20,
-  maxCellBytes: 2 ** 20,
-  timeoutMs: 30_000,
-  format: "columnar"
 }
 
 /** A call waits for another process' lock for most of its own time, which has begun to pass before a child is free. */
