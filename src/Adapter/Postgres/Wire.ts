@@ -200,7 +200,7 @@ class Statement extends pg.Query {
     settle: (error: unknown) => void,
     abandon: (defect?: { readonly defect: unknown }) => void
   ) {
-    super({ text: statement.text })
+    super(statement.text)
     this.#statement = statement
     this.#sink = sink
     this.#settle = settle
@@ -210,13 +210,18 @@ class Statement extends pg.Query {
   // The extended protocol always: it carries one statement, and takes a number of rows.
   override submit = (connection: pg.Connection) => {
     const { text, values, rows } = this.#statement
-    connection.parse({ name: "", text, types: [] }, true)
-    if (rows > 0) {
-      connection.bind({ portal: "", statement: "", values: [...values] }, true)
-      connection.describe({ type: "P", name: "" }, true)
-      connection.execute({ portal: "", rows: String(rows) }, true)
+    connection.stream.cork()
+    try {
+      connection.parse({ name: "", text, types: [] }, true)
+      if (rows > 0) {
+        connection.bind({ portal: "", statement: "", values: [...values] }, true)
+        connection.describe({ type: "P", name: "" }, true)
+        connection.execute({ portal: "", rows: String(rows) }, true)
+      }
+      connection.sync()
+    } finally {
+      connection.stream.uncork()
     }
-    connection.sync()
     return null
   }
 
@@ -325,29 +330,23 @@ export const run = (
   const send = (text: string, answered: (error: unknown) => void) => {
     awaited++
     session.query(
-      new pg.Query({ text }, (error) => {
+      new pg.Query(text, (error) => {
         answered(error ?? undefined)
         // A lost connection answers every command with its error, in order.
         if (--awaited === 0) conclude()
       })
     )
   }
-  const { stream } = session.connection
-  stream.cork()
-  try {
-    send(before, (error) => {
-      beforeError = error
+  send(before, (error) => {
+    beforeError = error
+  })
+  session.query(query)
+  send(first, (error) => {
+    alive = error === undefined
+  })
+  for (const text of others) {
+    send(text, (error) => {
+      clean &&= error === undefined
     })
-    session.query(query)
-    send(first, (error) => {
-      alive = error === undefined
-    })
-    for (const text of others) {
-      send(text, (error) => {
-        clean &&= error === undefined
-      })
-    }
-  } finally {
-    stream.uncork()
   }
 }
