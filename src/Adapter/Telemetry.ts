@@ -1,6 +1,6 @@
 /**
  * A span for each statement, by OpenTelemetry's conventions for database clients. Whoever provides a tracer (say, that
- * of `@effect/opentelemetry`) gets them; without one they cost next to nothing.
+ * of `@effect/opentelemetry`) gets them; without one none is made.
  */
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { AdapterService, Statement } from "../Adapter.js"
 import type { AdapterFailure } from "../QueryError.js"
+import { whereRead } from "../Tracing.js"
 
 /** What is the same for all statements of one adapter. */
 export interface Database {
@@ -62,21 +63,23 @@ export const traced = (database: Database, service: AdapterService): AdapterServ
     effect: Effect.Effect<A, AdapterFailure>,
     told: (answer: A) => Record<string, unknown>
   ) =>
-    Effect.flatMap(QueryText, (queryText) =>
-      effect.pipe(
-        Effect.tap((answer) => Effect.annotateCurrentSpan(told(answer))),
-        Effect.tapErrorCause((cause) => Effect.annotateCurrentSpan(ofCause(cause))),
-        Effect.withSpan(name, {
-          kind: "client",
-          captureStackTrace: false,
-          attributes: {
-            ...common,
-            ...own,
-            ...(queryText === "always" || (queryText === "parameterized" && params.length > 0)
-              ? { "db.query.text": sql }
-              : {})
-          }
-        })
+    whereRead(effect, () =>
+      Effect.flatMap(QueryText, (queryText) =>
+        effect.pipe(
+          Effect.tap((answer) => Effect.annotateCurrentSpan(told(answer))),
+          Effect.tapErrorCause((cause) => Effect.annotateCurrentSpan(ofCause(cause))),
+          Effect.withSpan(name, {
+            kind: "client",
+            captureStackTrace: false,
+            attributes: {
+              ...common,
+              ...own,
+              ...(queryText === "always" || (queryText === "parameterized" && params.length > 0)
+                ? { "db.query.text": sql }
+                : {})
+            }
+          })
+        )
       )
     )
 

@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Tracer from "effect/Tracer"
 import type { QueryError } from "../QueryError.js"
+import { whereRead } from "../Tracing.js"
 import { categoryOf } from "./Response.js"
 
 export interface SpanFacts {
@@ -46,22 +47,23 @@ const ofCause = (cause: Cause.Cause<QueryError>): Record<string, unknown> => {
 export const traced = <A, R>(
   { correlationId, meta, method, requestId, source, tool }: SpanFacts,
   effect: Effect.Effect<A, QueryError, R>
-): Effect.Effect<A, QueryError, R> => {
-  const parent = parentOf(meta)
-  const isTool = method === "tools/call"
-  return effect.pipe(
-    Effect.tapErrorCause((cause) => Effect.annotateCurrentSpan(ofCause(cause))),
-    Effect.withSpan(isTool ? `${method} ${tool}` : method, {
-      kind: "server",
-      captureStackTrace: false,
-      ...(parent === undefined ? {} : { parent }),
-      attributes: {
-        "mcp.method.name": method,
-        ...(isTool ? { "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": tool } : {}),
-        "jsonrpc.request.id": String(requestId),
-        "mcp_query.correlation_id": correlationId,
-        ...(source === undefined ? {} : { "mcp_query.source": source })
-      }
-    })
-  )
-}
+): Effect.Effect<A, QueryError, R> =>
+  whereRead(effect, () => {
+    const parent = parentOf(meta)
+    const isTool = method === "tools/call"
+    return effect.pipe(
+      Effect.tapErrorCause((cause) => Effect.annotateCurrentSpan(ofCause(cause))),
+      Effect.withSpan(isTool ? `${method} ${tool}` : method, {
+        kind: "server",
+        captureStackTrace: false,
+        ...(parent === undefined ? {} : { parent }),
+        attributes: {
+          "mcp.method.name": method,
+          ...(isTool ? { "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": tool } : {}),
+          "jsonrpc.request.id": String(requestId),
+          "mcp_query.correlation_id": correlationId,
+          ...(source === undefined ? {} : { "mcp_query.source": source })
+        }
+      })
+    )
+  })
