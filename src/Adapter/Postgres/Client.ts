@@ -16,8 +16,9 @@ import * as Stream from "effect/Stream"
 import pg from "pg"
 import type { AdapterFailure } from "../../QueryError.js"
 import { arrayText } from "./Container.js"
+import type { Ran } from "./Execution.js"
 import { type Confidential, oversized, refused } from "./Failure.js"
-import type { Lease, Ran, Sessions } from "./Sessions.js"
+import type { Lease, Sessions } from "./Sessions.js"
 import { maxMessageBytes, type Sink, type StatementText } from "./Wire.js"
 
 /** As many rows as a message can ask for. */

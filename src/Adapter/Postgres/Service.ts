@@ -13,6 +13,7 @@ import { type Config, hostsOf } from "./Config.js"
 import { type Confidential, oversized, refused } from "./Failure.js"
 import { planLines } from "./Plan.js"
 import { privilegesOf, privilegesQuery } from "./Privileges.js"
+import type { PooledSession } from "./SessionPool.js"
 import * as Sessions from "./Sessions.js"
 import { type CatalogRow, lookup, Types } from "./Type.js"
 import { maxMessageBytes, type Sink, type StatementText } from "./Wire.js"
@@ -53,7 +54,7 @@ export const make = (config: Config): Effect.Effect<AdapterService, never, Scope
     /** Runs a statement and turns its refusal into a failure. `said` and `prefix`: what of it the caller wrote. */
     const run = (
       statement: StatementText,
-      sink: (session: Sessions.PooledSession) => Sink,
+      sink: (session: PooledSession) => Sink,
       timeoutMs: number,
       said: () => string,
       prefix: number
@@ -76,12 +77,12 @@ export const make = (config: Config): Effect.Effect<AdapterService, never, Scope
       text: string,
       values: ReadonlyArray<string>,
       timeoutMs: number,
-      meet: (session: Sessions.PooledSession) => void = () => {}
+      meet: (session: PooledSession) => void = () => {}
     ) =>
       Effect.suspend(() => {
         const rows: Array<CatalogRow> = []
         const sink: Sink = { columns: () => {}, row: (row) => rows.push(row) > 0 }
-        const meeting = (session: Sessions.PooledSession) => {
+        const meeting = (session: PooledSession) => {
           meet(session)
           return sink
         }
@@ -106,7 +107,7 @@ export const make = (config: Config): Effect.Effect<AdapterService, never, Scope
       { timeoutMs }: CallLimits,
       prefix: string,
       rows: number,
-      sink: (session: Sessions.PooledSession) => Sink
+      sink: (session: PooledSession) => Sink
     ): Effect.Effect<void, AdapterFailure> => {
       const { mode, params, sql } = query
       if (params.length > maxParameters) return Effect.fail(tooManyParameters)

@@ -289,8 +289,9 @@ export interface Frame {
 }
 
 /**
- * Runs one statement between the commands of its frame, all written at once, so that it costs one round trip. `finish`
- * is called once.
+ * Runs one statement between the commands of its frame in one round trip: nothing waits for an answer. Each is written
+ * by itself, so that the engine has begun with the first while the others are still made; a burst held back until it is
+ * whole takes a fifth longer. `finish` is called once.
  */
 export const run = (
   session: Session,
