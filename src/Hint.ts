@@ -180,14 +180,16 @@ const missingName = (sql: string, failure: QueryFailed): string | undefined => {
 const partsOf = (name: string) =>
   (name.match(new RegExp(identifier, "gu")) ?? [name]).map((part) => part.replace(/^["[`]|["\]`]$/g, ""))
 
-/** Those of `facts` whose names the statement has. */
+/** Those of `facts` whose names the statement has. A table may be called `select`, and is only meant where it is quoted. */
 const mentioned = (sql: string, facts: ReadonlyArray<ObjectFact>): ReadonlyArray<ObjectFact> => {
   const text = sql.toLowerCase()
   const words = new Set(text.match(/[\p{L}_][\p{L}\p{N}_$]*/gu) ?? [])
+  const quotedWords = new Set(text.match(/"[^"]*"|\[[^\]]*\]|`[^`]*`/gu)?.map((word) => word.slice(1, -1)))
   return facts
-    .filter(({ bare }) => {
-      const name = bare.toLowerCase()
-      return /^[\p{L}_][\p{L}\p{N}_$]*$/u.test(name) ? words.has(name) : text.includes(name)
+    .filter(({ bare, name }) => {
+      const low = bare.toLowerCase()
+      if (!/^[\p{L}_][\p{L}\p{N}_$]*$/u.test(low)) return text.includes(low)
+      return (/["[`]/.test(name) ? quotedWords : words).has(low)
     })
     .slice(0, maxTables)
 }

@@ -68,6 +68,23 @@ describe("a column that does not exist", () => {
     )
   })
 
+  it("takes no keyword for a table of that name", async () => {
+    const file = fill(
+      join(place, "odd.db"),
+      'create table "select" (id int)',
+      'create table "order" (id int)'
+    )
+    const odd = await connect([`odd=${file}`])
+    const hintOf = async (sql: string) => errorOf(await odd.query(sql)).hint
+    expect(await hintOf("select zzzzzz from (select 1) order by 1")).toBe(
+      "Call schema with the table's name to see its columns."
+    )
+    expect(await hintOf('select zzzzzz from "order"')).toBe(
+      'Call schema with name "order" to see its columns.'
+    )
+    await odd.close()
+  })
+
   it("brings those of a sheet", async () => {
     expect(errorOf(await workbook.query("select Submited from Responses")).hint).toContain(
       "Closest columns: Submitted."

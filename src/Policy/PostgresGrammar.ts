@@ -136,11 +136,25 @@ const refusedFunctions: ReadonlyArray<Rule> = [
     instead: "Use current_setting to read a setting."
   },
   {
+    names: /^isn_weak$/,
+    arity: 1,
+    because: "it changes the session",
+    instead: "Without an argument it reads."
+  },
+  {
+    names: /^(txid_current|pg_current_xact_id)$/,
+    because: "it takes a transaction number, which no rollback gives back",
+    instead: "Use pg_current_snapshot, or pg_current_xact_id_if_assigned."
+  },
+  {
     names: /^(nextval|setval)$/,
     because: "it moves a sequence",
     instead: "Read last_value from the sequence as from a table."
   },
-  { names: /^pg_(try_)?advisory_/, because: "it takes or frees locks that other sessions wait for" },
+  {
+    names: /^(pg_(try_)?advisory_.*|bt_index_parent_check)$/,
+    because: "it takes or frees locks that other sessions wait for"
+  },
   { names: /^pg_notify$/, because: "it sends messages to other sessions" },
   {
     names: /^(lo_(?!get$).*|lowrite|loread)$/,
@@ -187,7 +201,7 @@ const refusedFunctions: ReadonlyArray<Rule> = [
   },
   {
     names:
-      /^(pg_stat_reset.*|pg_(?!stat_get_).*_reset(_.*)?|pg_(set|restore|clear)_(relation|attribute|extended)_stats|brin_(summarize|desummarize)_.*|gin_clean_pending_list|pg_truncate_visibility_map|heap_force_.*|pg_buffercache_(evict|mark).*|pg_prewarm|autoprewarm_.*)$/,
+      /^(pg_stat_reset.*|pg_stat_force_next_flush|pg_(?!stat_get_).*_reset(_.*)?|pg_(set|restore|clear)_(relation|attribute|extended)_stats|brin_(summarize|desummarize)_.*|gin_clean_pending_list|pg_truncate_visibility_map|heap_force_.*|pg_buffercache_(evict|mark).*|pg_prewarm|autoprewarm_.*)$/,
     because: "it changes statistics, caches or storage"
   }
 ]

@@ -76,6 +76,11 @@ describe("PostgresGrammar", () => {
     "select * from connectby('t', 'a', 'b', '1', 0) as t(a int)",
     "select cursor_to_xml('c', 1, true, false, '')",
     "select cron.schedule('* * * * *', 'delete from t')",
+    "select txid_current()",
+    "select 1 where pg_current_xact_id() is not null",
+    "select isn_weak(true)",
+    "select bt_index_parent_check('i')",
+    "select pg_stat_force_next_flush()",
     "select * from pg_hba_file_rules",
     "select * from pg_catalog.pg_file_settings"
   ])
@@ -86,6 +91,8 @@ describe("PostgresGrammar", () => {
     "select pg_stat_get_backend_pid(1), pg_relation_filenode('t'), pg_conf_load_time()",
     "select ts_rewrite('a & b'::tsquery, 'a'::tsquery, 'c'::tsquery)",
     "select pg_replication_origin_progress('x', false)",
+    "select txid_current_if_assigned(), txid_current_snapshot(), pg_current_snapshot(), pg_current_xact_id_if_assigned()",
+    "select isn_weak(), bt_index_check('i')",
     "select * from pg_listening_channels()",
     "select pg_hba_file_rules.a from (select 1 as a) pg_hba_file_rules",
     "select * from mine.pg_file_settings",

@@ -192,6 +192,10 @@ const routines: ReadonlyArray<readonly [code: RegExp, routine: RegExp, QueryReas
   [/^42883$/, /^op_error$/, "type_mismatch"],
   [/^42P18$/, /^transformArrayExpr|^enforce_generic/, "type_mismatch"],
   [/^22023$/, /decode|_in$/, "type_mismatch"],
+  // In the text of a string, not in a pattern.
+  [/^22025$/, /yylex|yyerror/, "syntax"],
+  // DISTINCT that does not fit ORDER BY, and aliases that are too many: every column exists.
+  [/^42P10$/, /^(transformDistinct|addRangeTable|buildRelationAliases)/, "engine_error"],
   [/^54000$/, /^chr$/, "engine_error"],
   [/^XX000$/, /^(MemoryContext|Alloc|palloc|repalloc|enlargeStringInfo)/, "resource_limit"]
 ]
