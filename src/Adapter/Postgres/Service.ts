@@ -20,8 +20,17 @@ import { maxMessageBytes, type Sink, type StatementText } from "./Wire.js"
 
 const explain = "EXPLAIN (FORMAT JSON) "
 
+/** Of a statement whose parameters have no values, since {@link genericPlans}. */
+const explainGeneric = "EXPLAIN (FORMAT JSON, GENERIC_PLAN) "
+
+/** The first major version that plans without values. */
+const genericPlans = 16
+
 /** An empty statement or more in front, which none of these may have behind `EXPLAIN`. */
 const emptyStatements = /^[\s;]*;/
+
+/** An `EXPLAIN (GENERIC_PLAN)` of the caller's own; what else this finds, the engine refuses without values. */
+const isGenericExplain = /^[^(]*\bexplain\b.*\bgeneric_plan\b/is
 
 /** What the protocol can carry in one message. */
 const maxParameters = 65_535
@@ -40,6 +49,15 @@ const unverifiable = new QueryRejected({
   message: "The database understands this statement, but it could not be verified to be a read.",
   hint: "Write it in another way, with less nesting."
 })
+
+const planNeedsValues = (version: number, { engine, cause }: QueryFailed) =>
+  new QueryFailed({
+    reason: "parameters",
+    message: `PostgreSQL ${version} plans a statement with parameters only when each of them has a value.`,
+    hint: "Give one value for each of $1, $2, … in params, or write values in their places.",
+    ...(engine === undefined ? {} : { engine }),
+    cause
+  })
 
 /** An adapter for one source. Nothing is contacted before the first call; the scope's end closes every session. */
 export const make = (config: Config): Effect.Effect<AdapterService, never, Scope> =>
@@ -107,7 +125,8 @@ export const make = (config: Config): Effect.Effect<AdapterService, never, Scope
       { timeoutMs }: CallLimits,
       prefix: string,
       rows: number,
-      sink: (session: PooledSession) => Sink
+      sink: (session: PooledSession) => Sink,
+      unbound = false
     ): Effect.Effect<void, AdapterFailure> => {
       const { mode, params, sql } = query
       if (params.length > maxParameters) return Effect.fail(tooManyParameters)
@@ -115,7 +134,7 @@ export const make = (config: Config): Effect.Effect<AdapterService, never, Scope
       const skipped = prefix === "" ? 0 : (emptyStatements.exec(sql)?.[0].length ?? 0)
       return mode === "execute"
         ? run(
-            { text: prefix + sql.slice(skipped), values: params.map(parameterText), rows },
+            { text: prefix + sql.slice(skipped), values: params.map(parameterText), rows, unbound },
             sink,
             timeoutMs,
             said,
@@ -127,23 +146,46 @@ export const make = (config: Config): Effect.Effect<AdapterService, never, Scope
           )
     }
 
+    /**
+     * Once the engine has read the statement as a single one and missed values for its parameters, of which the caller
+     * gave none.
+     */
+    const whereValuesMiss = (
+      { params }: AdmittedQuery,
+      first: Effect.Effect<void, AdapterFailure>,
+      instead: (failure: QueryFailed) => Effect.Effect<void, AdapterFailure>
+    ) =>
+      Effect.catchIf(
+        first,
+        (failure): failure is QueryFailed =>
+          failure._tag === "QueryFailed" &&
+          failure.reason === "parameters" &&
+          failure.engine?.code === "08P01" &&
+          params.length === 0,
+        instead
+      )
+
     return {
       engine: "postgres",
 
       query: (query, limits) =>
         Effect.suspend(() => {
           let answer: Answer | undefined
+          const sink = (session: PooledSession) => {
+            const unchecked = session.parameter("server_encoding") === "SQL_ASCII"
+            answer = new Answer(
+              new Types(types),
+              limits,
+              { moneyDigits: session.facts?.moneyDigits ?? 2 },
+              unchecked
+            )
+            return answer.sink
+          }
+          const rows = limits.maxRows + 1
           return Effect.flatMap(
-            read(query, limits, "", limits.maxRows + 1, (session) => {
-              const unchecked = session.parameter("server_encoding") === "SQL_ASCII"
-              answer = new Answer(
-                new Types(types),
-                limits,
-                { moneyDigits: session.facts?.moneyDigits ?? 2 },
-                unchecked
-              )
-              return answer.sink
-            }),
+            whereValuesMiss(query, read(query, limits, "", rows, sink), (failure) =>
+              isGenericExplain.test(query.sql) ? read(query, limits, "", rows, sink, true) : failure
+            ),
             () => {
               if (answer === undefined) return Effect.dieMessage("no answer was begun")
               const begun = answer
@@ -157,6 +199,7 @@ export const make = (config: Config): Effect.Effect<AdapterService, never, Scope
       explain: (query, limits) =>
         Effect.suspend(() => {
           let json = "[]"
+          let version = genericPlans
           const sink: Sink = {
             columns: () => {},
             row: ([plan]) => {
@@ -164,8 +207,16 @@ export const make = (config: Config): Effect.Effect<AdapterService, never, Scope
               return true
             }
           }
+          const meet = (session: PooledSession) => {
+            version = Number.parseInt(session.parameter("server_version") ?? "", 10)
+            return sink
+          }
           return Effect.map(
-            read(query, limits, explain, 1, () => sink),
+            whereValuesMiss(query, read(query, limits, explain, 1, meet), (failure) =>
+              version < genericPlans
+                ? planNeedsValues(version, failure)
+                : read(query, limits, explainGeneric, 1, meet, true)
+            ),
             () => planLines(json, limits.maxBytes)
           )
         }),

@@ -168,6 +168,12 @@ export interface StatementText {
   readonly values: ReadonlyArray<string | null>
   /** At most this many rows are taken; 0: only parsed, never executed. */
   readonly rows: number
+  /**
+   * Its parameters get no values at all, which `EXPLAIN (GENERIC_PLAN)` wants and the extended protocol cannot say. The
+   * simple protocol can, but takes several statements and any number of rows: only for a text of which the engine has
+   * already said, by the extended protocol, that it is one statement.
+   */
+  readonly unbound?: boolean
 }
 
 /** How a statement ended. */
@@ -207,9 +213,13 @@ class Statement extends pg.Query {
     this.#abandon = abandon
   }
 
-  // The extended protocol always: it carries one statement, and takes a number of rows.
+  // The extended protocol, with the one exception: it carries one statement, and takes a number of rows.
   override submit = (connection: pg.Connection) => {
-    const { text, values, rows } = this.#statement
+    const { text, values, rows, unbound } = this.#statement
+    if (unbound === true) {
+      connection.query(text)
+      return null
+    }
     connection.stream.cork()
     try {
       connection.parse({ name: "", text, types: [] }, true)

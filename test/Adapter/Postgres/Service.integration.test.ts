@@ -95,6 +95,43 @@ layer(TestServer.layer, { timeout: 120_000, excludeTestServices: true })("servic
       })
     )
 
+    it.scoped("parameters need no values", () =>
+      Effect.gen(function* () {
+        const { version, writer } = yield* TestServer.Database
+        const adapter = yield* Postgres.make(TestServer.configOf(writer))
+        const plan = (sql: string) => Effect.provideService(explain(sql), Adapter, adapter)
+        const sql = "; select relname from pg_class where oid = $1 and relname like $2; -- all"
+        if (version < 16) {
+          expect(yield* Effect.flip(plan(sql))).toMatchObject({
+            reason: "parameters",
+            message: expect.stringContaining(`PostgreSQL ${version} `),
+            hint: expect.stringContaining("params")
+          })
+          return
+        }
+        expect((yield* plan(sql)).join("\n")).toMatch(/\(oid = \$1\)/)
+        expect(
+          (yield* ask(adapter, `explain (generic_plan, costs off) ${sql.slice(2)}`)).rows.join("\n")
+        ).toMatch(/\(oid = \$1\)/)
+        // Nothing but such an EXPLAIN goes without.
+        for (const other of [
+          "select $1::int",
+          "explain select $1::int -- generic_plan",
+          "select 'explain generic_plan', $1::int"
+        ]) {
+          expect(yield* Effect.flip(ask(adapter, other))).toMatchObject({ reason: "parameters" })
+        }
+        expect(
+          yield* Effect.flip(plan("select oid from pg_class where oid = $1 and nme = $2"))
+        ).toMatchObject({
+          engine: { code: "42703", position: 45 }
+        })
+        expect(yield* ask(adapter, "select count(*) from pg_prepared_statements")).toMatchObject({
+          rows: [[0]]
+        })
+      })
+    )
+
     it.scoped("errors stand at their place in the caller's text", () =>
       Effect.gen(function* () {
         const adapter = yield* writer
