@@ -129,9 +129,11 @@ export const make = (config: Config): Effect.Effect<AdapterService, never, Scope
         answer.foreignRecords,
         ([column, oid]) =>
           ask(sample(sql, answer.columns, column, oid), params.map(parameterText), timeoutMs).pipe(
-            Effect.map(([row]) => {
+            Effect.flatMap(([row]) => {
               const bytes = row?.[0]
-              if (bytes) answer.learnRecord(column, Buffer.from(bytes.slice(2), "hex"))
+              return bytes
+                ? Effect.sync(() => answer.learnRecord(column, Buffer.from(bytes.slice(2), "hex")))
+                : Effect.void
             }),
             Effect.ignore
           ),
