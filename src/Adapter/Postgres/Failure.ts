@@ -215,22 +215,31 @@ export interface Confidential {
 
 const escapeRegExp = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")
 
+/** Addresses with a login, and connection strings, as a function may report them. */
+const connectionText =
+  /\b[a-z][a-z0-9+.-]*:\/\/[^\s"'/@]*@[^\s"']+|\b(?:password|passwd|pwd|host|hostaddr|user|port)=(?:'[^']*'|[^\s"',;)]+)/gi
+
+const path = /(?<![\w.])(?:\/[\w.+-]+){2,}\/?|\b[A-Za-z]:\\[^\s"']+/g
+
 /**
- * The engine's sentence without the password, and without the login and paths of the server that the caller did not
- * name. The engine quotes names, in each language in its own way.
+ * The engine's sentence without the password, and without the login, addresses and paths of the server that the caller
+ * did not name. The engine quotes names, in each language in its own way; a function may not.
  */
 export const publicText = (text: string, said: string, { password, names }: Confidential): string => {
   let result = text
   if (password !== undefined && password.length > 3) result = result.replaceAll(password, "…")
   for (const name of names) {
     if (said.includes(name)) continue
-    const quoted = new RegExp(`(["'»«„“”‘’‹›「])${escapeRegExp(name)}(?=["'»«„“”‘’‹›」])`, "g")
-    result = result.replace(quoted, "$1…")
+    const bare = escapeRegExp(name)
+    result = result.replace(new RegExp(`(["'»«„“”‘’‹›「])${bare}(?=["'»«„“”‘’‹›」])`, "g"), "$1…")
     if (/[.:]/.test(name)) result = result.replaceAll(name, "…")
+    // A shorter one may be part of the engine's own words.
+    else if (name.length > 3) {
+      result = result.replace(new RegExp(`(?<![\\p{L}\\p{N}_])${bare}(?![\\p{L}\\p{N}_])`, "gu"), "…")
+    }
   }
-  return result.replace(/(?<![\w.])(?:\/[\w.+-]+){2,}\/?|\b[A-Za-z]:\\[^\s"']+/g, (path) =>
-    said.includes(path) ? path : "…"
-  )
+  const unsaid = (found: string) => (said.includes(found) ? found : "…")
+  return result.replace(connectionText, unsaid).replace(path, unsaid)
 }
 
 export interface StatementContext {

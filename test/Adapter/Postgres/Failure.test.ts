@@ -131,12 +131,17 @@ describe("a refused statement", () => {
 })
 
 describe("what a message may repeat", () => {
-  const confidential = { password: "s3cret", names: ["bob", "db.internal"] }
+  const confidential = { password: "s3cret", names: ["bob", "reporter", "db.internal"] }
   it.each([
     ['role "bob" does not exist', "select 1", 'role "…" does not exist'],
     ["Rolle »bob« existiert nicht", "select 1", "Rolle »…« existiert nicht"],
     ['column "bob" does not exist', "select bob", 'column "bob" does not exist'],
     ['relation "bobs" does not exist', "select * from v", 'relation "bobs" does not exist'],
+    ["reporter is not allowed, reporters are", "", "… is not allowed, reporters are"],
+    ["bob may not", "", "bob may not"],
+    ["cannot reach postgres://u:p@other:5432/db now", "", "cannot reach … now"],
+    ["dial host=10.0.0.5 port=5432 user='a b' password=x.", "", "dial … … … …"],
+    ["value user=x", "select 'user=x'::int", "value user=x"],
     ["with s3cret at db.internal", "", "with … at …"],
     ['could not open file "/var/lib/postgresql/x"', "", 'could not open file "…"'],
     ['invalid input: "/a/b"', "select '/a/b'::int", 'invalid input: "/a/b"'],
