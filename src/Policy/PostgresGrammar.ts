@@ -223,28 +223,69 @@ const refusedSchemas = new Set([
 /** Views over functions of the list above. */
 const refusedViews = new Set(["pg_hba_file_rules", "pg_ident_file_mappings", "pg_file_settings"])
 
-const namesOf = (call: Node): ReadonlyArray<string> => {
-  const parts = Array.isArray(call["funcname"]) ? call["funcname"] : []
-  return parts.flatMap((part: unknown) =>
+const stringsOf = (parts: unknown): ReadonlyArray<string> =>
+  (Array.isArray(parts) ? parts : []).flatMap((part: unknown) =>
     isNode(part) && isNode(part["String"]) && typeof part["String"]["sval"] === "string"
       ? [part["String"]["sval"]]
       : []
   )
+
+const refuseFunction = (name: string, because: string, instead = "Leave it out.") =>
+  rejected("function_denied", `The function ${name} is not available here: ${because}. ${instead}`)
+
+const inspectFunction = (name: string, takes: (arity: number) => boolean): QueryRejected | null => {
+  const rule = refusedFunctions.find(
+    ({ names, arity }) => names.test(name) && (arity === undefined || takes(arity))
+  )
+  return rule === undefined ? null : refuseFunction(name, rule.because, rule.instead)
 }
 
 const inspectCall = (call: Node): QueryRejected | null => {
-  const names = namesOf(call)
+  const names = stringsOf(call["funcname"])
   const name = names.at(-1) ?? ""
   const schema = names.at(-2)
-  const refuse = (because: string, instead = "Leave it out.") =>
-    rejected("function_denied", `The function ${name} is not available here: ${because}. ${instead}`)
-  if (schema !== undefined && refusedSchemas.has(schema)) return refuse("it acts outside this database")
+  if (schema !== undefined && refusedSchemas.has(schema)) {
+    return refuseFunction(name, "it acts outside this database")
+  }
   const args = Array.isArray(call["args"]) ? call["args"].length : 0
-  const rule = refusedFunctions.find(
-    ({ names, arity }) =>
-      names.test(name) && (arity === undefined || arity === args || call["func_variadic"] === true)
-  )
-  return rule === undefined ? null : refuse(rule.because, rule.instead)
+  return inspectFunction(name, (arity) => arity === args || call["func_variadic"] === true)
+}
+
+/** Refused functions that take no single argument, or a row of a type of their own, by whose names columns are called. */
+const columnNames = /^(https?|lo_(?!(creat|create|unlink|import|close|tell|tell64)$).*)$/
+
+/** `(5).pg_advisory_lock` and, of a function in FROM, `t.pg_advisory_lock` call a function as if it were a column. */
+const inspectAttribute = (name: string): QueryRejected | null =>
+  columnNames.test(name) ? null : inspectFunction(name, (arity) => arity === 1)
+
+/** What may stand in front of a function that is written as a column: the functions in FROM, which give no rows but values. */
+class ScalarRelations {
+  /** By name, the columns that are known; they come before functions. */
+  readonly #named: Array<{ readonly name: string | undefined; readonly columns: ReadonlyArray<string> }> = []
+
+  add(range: Node): void {
+    const alias = isNode(range["alias"]) ? range["alias"] : undefined
+    const given = alias?.["aliasname"]
+    const definitions = Array.isArray(range["coldeflist"]) ? range["coldeflist"] : []
+    this.#named.push({
+      name: typeof given === "string" ? given : undefined,
+      columns: [
+        ...stringsOf(alias?.["colnames"]),
+        ...definitions.flatMap((column: unknown) =>
+          isNode(column) && isNode(column["ColumnDef"]) && typeof column["ColumnDef"]["colname"] === "string"
+            ? [column["ColumnDef"]["colname"]]
+            : []
+        )
+      ]
+    })
+  }
+
+  /** Whether `qualifier.column` may be a call. One without an alias has the name of its function, or of none. */
+  mayCall(qualifier: string, column: string): boolean {
+    return this.#named.some(
+      ({ columns, name }) => (name === undefined || name === qualifier) && !columns.includes(column)
+    )
+  }
 }
 
 const inspectRelation = (relation: Node): QueryRejected | null => {
@@ -264,6 +305,8 @@ const inspectRelation = (relation: Node): QueryRejected | null => {
 /** Writes come before functions, since a statement that writes is refused whatever it calls. */
 const inspectTree = (statement: Node): QueryRejected | null => {
   let denied: QueryRejected | null = null
+  const scalars = new ScalarRelations()
+  const qualified: Array<readonly [qualifier: string, column: string]> = []
   const open: Array<unknown> = [statement]
   while (open.length > 0) {
     const value = open.pop()
@@ -291,9 +334,21 @@ const inspectTree = (statement: Node): QueryRejected | null => {
       if (isNode(child)) {
         if (key === "FuncCall") denied ??= inspectCall(child)
         if (key === "RangeVar") denied ??= inspectRelation(child)
+        if (key === "RangeFunction") scalars.add(child)
+        if (key === "A_Indirection") {
+          for (const name of stringsOf(child["indirection"])) denied ??= inspectAttribute(name)
+        }
+        if (key === "ColumnRef") {
+          const [column, qualifier] = [...stringsOf(child["fields"])].reverse()
+          if (column !== undefined && qualifier !== undefined) qualified.push([qualifier, column])
+        }
       }
       open.push(child)
     }
+  }
+  for (const [qualifier, column] of qualified) {
+    if (denied !== null) break
+    if (scalars.mayCall(qualifier, column)) denied = inspectAttribute(column)
   }
   return denied
 }

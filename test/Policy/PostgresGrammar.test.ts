@@ -85,7 +85,26 @@ describe("PostgresGrammar", () => {
     "select * from pg_catalog.pg_file_settings"
   ])
 
+  each("functions written as columns", "function_denied", [
+    "select (5::bigint).pg_advisory_lock",
+    "select ('s'::regclass).nextval from t",
+    'select (array[5])[1]."pg_terminate_backend"',
+    "select t.pg_terminate_backend from unnest(array[0]) t",
+    "select (t.t).pg_cancel_backend from unnest(array[0]) t",
+    'select 1 from lateral unnest(array[0]) as t(a) order by t.U&"pg\\005fterminate_backend"',
+    "select unnest.pg_terminate_backend from unnest(array[0])",
+    "select coalesce.pg_terminate_backend from coalesce(0)",
+    "select t.pg_read_file from rows from (unnest(array['x'])) t where exists (select t.pg_ls_dir from (select 1 as pg_ls_dir) u)",
+    "select t.lo_import from unnest(array['/x']) t, (select 1 as lo_import) u",
+    "with x as (select t.pg_create_restore_point from unnest(array['x']) t) select 1"
+  ])
+
   each("reads", "execute", [
+    "select s.nextval, s.pg_notify from (select 1 as nextval, 2 as pg_notify) s",
+    "select l.lo_revenue, (l).lo_discount, l.https from lineorder l, generate_series(1, 2) l2",
+    "select x.nextval, x.setseed from jsonb_to_recordset('[]') as x(nextval int, setseed int)",
+    "select x.pg_read_file from unnest(array[1]) as x(pg_read_file)",
+    "select (r).a, (r).b[1].c, t.* from t, unnest(array[1]) u",
     "select lo_get(1), pg_sleep(0), currval('s'), lastval()",
     "select pg_stat_get_db_stat_reset_time(1), pg_backend_pid(), pg_is_in_recovery()",
     "select pg_stat_get_backend_pid(1), pg_relation_filenode('t'), pg_conf_load_time()",
