@@ -36,19 +36,25 @@ const conditions = [
   "Subplans Removed"
 ]
 
+const aggregates: Record<string, string> = {
+  Hashed: "HashAggregate",
+  Sorted: "GroupAggregate",
+  Mixed: "MixedAggregate"
+}
+
+/** The node's name, in which the text form says at once how it works. */
+const kind = (node: Node): string => {
+  const type = textOf(node, "Node Type") ?? "?"
+  const strategy = textOf(node, "Strategy") ?? ""
+  const join = textOf(node, "Join Type")
+  if (type === "Aggregate") return aggregates[strategy] ?? type
+  if (type === "SetOp") return `${strategy === "Hashed" ? "Hash" : ""}SetOp ${textOf(node, "Command") ?? ""}`
+  if (join !== null && join !== "Inner") return `${type.replace(/ Join$/, "")} ${join} Join`
+  return textOf(node, "Scan Direction") === "Backward" ? `${type} Backward` : type
+}
+
 const title = (node: Node): string => {
   const get = (key: string) => textOf(node, key)
-  const type = get("Node Type") ?? "?"
-  const strategy = get("Strategy")
-  const named =
-    type === "Aggregate"
-      ? strategy === "Hashed"
-        ? "HashAggregate"
-        : strategy === "Sorted"
-          ? "GroupAggregate"
-          : "Aggregate"
-      : type
-  const join = get("Join Type")
   const relation =
     get("Relation Name") ?? get("Function Name") ?? get("CTE Name") ?? get("Table Function Name")
   const alias = get("Alias")
@@ -57,8 +63,7 @@ const title = (node: Node): string => {
     get("Subplan Name") === null ? "" : `${get("Subplan Name")}: `,
     node["Parallel Aware"] === true ? "Parallel " : "",
     get("Partial Mode") === "Partial" || get("Partial Mode") === "Finalize" ? `${get("Partial Mode")} ` : "",
-    named,
-    join === null || join === "Inner" ? "" : ` ${join} Join`,
+    kind(node),
     index === null ? "" : ` using ${index}`,
     relation === null ? "" : ` on ${relation}`,
     alias === null || alias === relation ? "" : ` ${alias}`
@@ -90,8 +95,9 @@ export const planLines = (json: string, maxBytes: number): ReadonlyArray<string>
     add(`${indent}${depth === 0 ? "" : "-> "}${title(node)}  ${figures(node)}`)
     for (const key of conditions) {
       const value = textOf(node, key)
-      if (value !== null) add(`${indent}${depth === 0 ? "  " : "     "}${key}: ${value}`)
+      if (value !== null && value !== "0") add(`${indent}${depth === 0 ? "  " : "     "}${key}: ${value}`)
     }
+    if (node["Disabled"] === true) add(`${indent}${depth === 0 ? "  " : "     "}Disabled: true`)
     const inner: ReadonlyArray<unknown> = Array.isArray(node["Plans"]) ? node["Plans"] : []
     for (const child of [...inner].reverse()) if (isNode(child)) open.push({ node: child, depth: depth + 1 })
   }

@@ -135,6 +135,7 @@ layer(TestServer.layer, { timeout: 120_000, excludeTestServices: true })("servic
         expect(text).toContain("Sort Key: (count(*))")
         expect(text).toMatch(/-> .* on plan_b b/)
         expect(text).toMatch(/on plan_a a/)
+        expect(text).not.toMatch(/Subplans Removed/)
       })
     )
 
