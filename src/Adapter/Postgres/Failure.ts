@@ -219,7 +219,11 @@ const escapeRegExp = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&
 const connectionText =
   /\b[a-z][a-z0-9+.-]*:\/\/[^\s"'/@]*@[^\s"']+|\b(?:password|passwd|pwd|host|hostaddr|user|port)=(?:'[^']*'|[^\s"',;)]+)/gi
 
-const path = /(?<![\w.])(?:\/[\w.+-]+){2,}\/?|\b[A-Za-z]:\\[^\s"']+/g
+/** Of the machine, and of the data folder. */
+const path =
+  /(?<![\w.])(?:\/[\w.+-]+){2,}\/?|\b(?:base|global|pg_tblspc)(?:\/[\w.-]+)+|\b[A-Za-z]:\\[^\s"']+/g
+
+const quoted = /(["»«„“‹「])([^"»«„“”‹›」]*)(["«»”“›」])/g
 
 /**
  * The engine's sentence without the password, and without the login, addresses and paths of the server that the caller
@@ -267,8 +271,14 @@ export const refused = (
   }
   const { code = "", routine = "" } = engine
   const position = Number(engine.position) - prefix
+  const spoken = publicText(engine.message, said, confidential)
   const details = {
-    message: publicText(engine.message, said, confidential),
+    // What an error of the system names is a file, a program or a library, with or without a folder.
+    message: code.startsWith("58")
+      ? spoken.replace(quoted, (whole, open, name, close) =>
+          said.includes(name) ? whole : `${open}…${close}`
+        )
+      : spoken,
     engine: { code, ...(position > 0 ? { position } : {}) },
     cause: error
   }

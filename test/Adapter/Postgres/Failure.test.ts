@@ -118,6 +118,21 @@ describe("a refused statement", () => {
     })
   })
 
+  it("names no file of the server", () => {
+    const says = (message: string, code = "58P01", said = "select 1") =>
+      refused(Object.assign(engine(code), { message }), { ...context, said }).message
+    expect(says('could not open file "orders.csv" for reading: No such file')).toBe(
+      'could not open file "…" for reading: No such file'
+    )
+    expect(says("konnte Datei »data/orders.csv« nicht öffnen")).toBe("konnte Datei »…« nicht öffnen")
+    expect(says('could not access file "$libdir/own": none')).toBe('could not access file "…": none')
+    expect(says('file "x" is missing', "58P01", "select 'x'")).toBe('file "x" is missing')
+    expect(says("invalid page in block 0 of relation base/5/1259", "XX001")).toBe(
+      "invalid page in block 0 of relation …"
+    )
+    expect(says('relation "orders" does not exist', "42P01")).toBe('relation "orders" does not exist')
+  })
+
   it("is no timeout where the time had not passed", () => {
     expect(refused(engine("57014"), { ...context, timedOut: false }).reason).toBe("engine_error")
   })
