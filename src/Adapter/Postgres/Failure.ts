@@ -243,7 +243,10 @@ export const publicText = (text: string, said: string, { password, names }: Conf
     }
   }
   const unsaid = (found: string) => (said.includes(found) ? found : "…")
-  return result.replace(connectionText, unsaid).replace(path, unsaid)
+  return result
+    .replace(/…:\d{1,5}\b/g, "…")
+    .replace(connectionText, unsaid)
+    .replace(path, unsaid)
 }
 
 export interface StatementContext {

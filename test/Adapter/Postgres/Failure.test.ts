@@ -153,6 +153,7 @@ describe("what a message may repeat", () => {
     ['column "bob" does not exist', "select bob", 'column "bob" does not exist'],
     ['relation "bobs" does not exist', "select * from v", 'relation "bobs" does not exist'],
     ["reporter is not allowed, reporters are", "", "… is not allowed, reporters are"],
+    ["no answer from db.internal:5432, 3 times", "", "no answer from …, 3 times"],
     ["bob may not", "", "bob may not"],
     ["cannot reach postgres://u:p@other:5432/db now", "", "cannot reach … now"],
     ["dial host=10.0.0.5 port=5432 user='a b' password=x.", "", "dial … … … …"],
