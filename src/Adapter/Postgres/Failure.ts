@@ -219,6 +219,16 @@ const escapeRegExp = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&
 const connectionText =
   /\b[a-z][a-z0-9+.-]*:\/\/[^\s"'/@]*@[^\s"']+|\b(?:password|passwd|pwd|host|hostaddr|user|port)=(?:'[^']*'|[^\s"',;)]+)/gi
 
+/** A message may repeat a value of any size; an answer has less of it than this. */
+const longestText = 8000
+
+/** Without the beginning of a name at its end, where a text was cut. */
+const withoutBegun = (text: string, name: string): string => {
+  for (let length = name.length - 1; length > 2; length--)
+    if (text.endsWith(name.slice(0, length))) return text.slice(0, -length)
+  return text
+}
+
 /** Of the machine, and of the data folder. */
 const path =
   /(?<![\w.])(?:\/[\w.+-]+){2,}\/?|\b(?:base|global|pg_tblspc)(?:\/[\w.-]+)+|\b[A-Za-z]:\\[^\s"']+/g
@@ -231,6 +241,11 @@ const quoted = /(["»«„“‹「])([^"»«„“”‹›」]*)(["«»”“�
  */
 export const publicText = (text: string, said: string, { password, names }: Confidential): string => {
   let result = text
+  if (text.length > longestText) {
+    result = text.slice(0, longestText)
+    for (const name of [...names, ...(password === undefined ? [] : [password])])
+      result = withoutBegun(result, name)
+  }
   if (password !== undefined && password.length > 3) result = result.replaceAll(password, "…")
   for (const name of names) {
     if (said.includes(name)) continue

@@ -12,10 +12,21 @@ export const isRecord = (oid: number): boolean => oid === record || oid === reco
 
 /** Whether a text holds what may be a moment in another zone than UTC. */
 export const holdsMoment = (text: string): boolean =>
-  /\d{4,}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?[+-](?!00(?![:\d]))\d\d/.test(text)
+  /\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?[+-](?!00(?![:\d]))\d\d/.test(text)
 
-/** A semicolon and what follows, unless it has quotes and may thus be part of a string. */
-const afterwards = /;(?:[\s;]|--[^\n'"$]*|\/\*[^*'"$]*\*\/)*$/
+const isBlank = (text: string): boolean => /^(?:\s|--[^\n'"$]*(?:\n|$)|\/\*[^*'"$]*\*\/)*$/.test(text)
+
+/** Without the semicolons around it; one before anything with quotes may be part of a string. */
+const bare = (sql: string): string => {
+  let end = sql.length
+  for (
+    let at = sql.lastIndexOf(";");
+    at > 0 && isBlank(sql.slice(at + 1, end));
+    at = sql.lastIndexOf(";", at - 1)
+  )
+    end = at
+  return sql.slice(0, end).replace(/^[\s;]+/, "")
+}
 
 /**
  * Asks the engine for the binary form of the first value in a column of a statement. Nothing that could end a string or
@@ -28,8 +39,7 @@ export const sample = (sql: string, columns: number, column: number, oid: number
     oid === record
       ? ["record_send", `${wanted} is distinct from null`]
       : ["array_send", `pg_catalog.cardinality(${wanted}) > 0`]
-  const statement = sql.replace(/^[\s;]+/, "").replace(afterwards, "")
-  return `select pg_catalog.${send}(${wanted}) from (\n${statement}\n) as q(${names}) where ${some} limit 1`
+  return `select pg_catalog.${send}(${wanted}) from (\n${bare(sql)}\n) as q(${names}) where ${some} limit 1`
 }
 
 /** A type's identifier, or the fields or elements of an anonymous record. */

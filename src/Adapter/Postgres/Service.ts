@@ -30,8 +30,8 @@ const genericPlans = 16
 /** An empty statement or more in front, which none of these may have behind `EXPLAIN`. */
 const emptyStatements = /^[\s;]*;/
 
-/** An `EXPLAIN (GENERIC_PLAN)` of the caller's own; what else this finds, the engine refuses without values. */
-const isGenericExplain = /^[^(]*\bexplain\b.*\bgeneric_plan\b/is
+/** Maybe an `EXPLAIN (GENERIC_PLAN)` of the caller's own; anything else the engine refuses without values. */
+const isGenericExplain = (sql: string) => /\bexplain\b/i.test(sql) && /\bgeneric_plan\b/i.test(sql)
 
 /** What the protocol can carry in one message. */
 const maxParameters = 65_535
@@ -206,7 +206,7 @@ export const make = (config: Config): Effect.Effect<AdapterService, never, Scope
           const rows = limits.maxRows + 1
           return Effect.flatMap(
             whereValuesMiss(query, read(query, limits, "", rows, sink), (failure) =>
-              isGenericExplain.test(query.sql) ? read(query, limits, "", rows, sink, true) : failure
+              isGenericExplain(query.sql) ? read(query, limits, "", rows, sink, true) : failure
             ),
             () => {
               if (answer === undefined) return Effect.dieMessage("no answer was begun")

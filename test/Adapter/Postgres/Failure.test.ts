@@ -147,6 +147,15 @@ describe("a refused statement", () => {
 
 describe("what a message may repeat", () => {
   const confidential = { password: "s3cret", names: ["bob", "reporter", "db.internal"] }
+
+  it("is bounded, whatever the engine repeats", () => {
+    for (const part of ["a.", "/a", "/aaaa ", "user=", "host=a://"]) {
+      expect(publicText(part.repeat(5_000_000), "", confidential).length).toBeLessThan(9000)
+    }
+    const cut = publicText(`${"x ".repeat(3998)}reporter`, "", confidential)
+    expect(cut).not.toContain("rep")
+    expect(publicText(`invalid: "${"/a".repeat(5_000)}"`, "", confidential)).toBe('invalid: "…')
+  })
   it.each([
     ['role "bob" does not exist', "select 1", 'role "…" does not exist'],
     ["Rolle »bob« existiert nicht", "select 1", "Rolle »…« existiert nicht"],

@@ -52,7 +52,8 @@ describe("the statement that asks for it", () => {
   it.each([
     ["select row(1) as a, 2", "select row(1) as a, 2"],
     [" ;\n select row(1);", "select row(1)"],
-    ["select row(1) ; -- done; ;\n /* and this */ ; ", "select row(1) "],
+    ["select row(1) ; -- done\n ; ;\n /* and this */ ; ", "select row(1) "],
+    ["select row('a;'); -- it's", "select row('a;'); -- it's"],
     ["select row(1) -- ; done", "select row(1) -- ; done"],
     ["select row('; --')", "select row('; --')"]
   ])("%j", (sql, inside) => {
@@ -60,6 +61,14 @@ describe("the statement that asks for it", () => {
       `select pg_catalog.record_send(q.c1) from (\n${inside}\n) as q(c0, c1) where q.c1 is distinct from null limit 1`
     )
   })
+})
+
+it("reads the largest texts in time", () => {
+  const long = 1_000_000
+  expect(holdsMoment("1".repeat(long))).toBe(false)
+  for (const tail of [";".repeat(long), "-- ;".repeat(long), "/* ".repeat(long), "; --".repeat(long)]) {
+    expect(sample(`select row(1), '${tail}'`, 1, 0, 2249)).toContain("record_send")
+  }
 })
 
 it.each([
