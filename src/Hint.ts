@@ -1,5 +1,6 @@
 /**
- * What a caller can do about a refused statement: the one owner of such advice, beside what an engine itself proposes.
+ * What a caller can do about a statement that the engine refused, by the reason alone: what an engine proposes itself, and
+ * what an adapter knows of its own limits, goes before.
  * For a name that does not exist it asks the catalog, bounded in time and only once the call has failed.
  */
 import * as Clock from "effect/Clock"

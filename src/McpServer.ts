@@ -11,6 +11,7 @@ import * as Ref from "effect/Ref"
 import * as Runtime from "effect/Runtime"
 import { monotonicFactory } from "ulid"
 import { CallLog, redactor } from "./CallLog.js"
+import { isJsonObject } from "./JsonObject.js"
 import { type CallResult, fromExit, type Response } from "./McpServer/Response.js"
 import * as Span from "./McpServer/Span.js"
 import type { Stdio } from "./McpServer/Stdio.js"
@@ -46,9 +47,6 @@ const stopping = new ConnectionFailed({
   hint: "Start the server again and repeat the call."
 })
 
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-
 const invalidParams = (message: string) => new McpError(ErrorCode.InvalidParams, message)
 
 /** The protocol's code for a resource that is not there. */
@@ -60,7 +58,7 @@ const loadResources = () => import("./McpServer/Resources.js")
 
 /** The source that a call concerns, as far as raw arguments tell. */
 const sourceIdOf = (sources: SourcesService, args: unknown): string | undefined => {
-  const named = isObject(args) ? args["source"] : undefined
+  const named = isJsonObject(args) ? args["source"] : undefined
   if (named !== undefined)
     return typeof named === "string" && Option.isSome(sources.get(named)) ? named : undefined
   return sources.all.length === 1 ? sources.all[0]?.id : undefined
@@ -134,21 +132,21 @@ export const make = (options: McpServerOptions): Effect.Effect<McpServer, never,
     }
 
     const callTool = async (params: unknown, request: Request, signal: AbortSignal) => {
-      const { arguments: args, name } = isObject(params) ? params : {}
+      const { arguments: args, name } = isJsonObject(params) ? params : {}
       const tool = tools.find((candidate) => candidate.name === name)
       if (typeof name !== "string") throw invalidParams("The tool's name must be a string.")
       if (tool === undefined)
         throw invalidParams(
           `There is no such tool; the tools are ${tools.map(({ name }) => name).join(", ")}.`
         )
-      if (args !== undefined && !isObject(args))
+      if (args !== undefined && !isJsonObject(args))
         throw invalidParams("The tool's arguments must be an object.")
       return (await answer(tool, args, request, signal)).result
     }
 
     const readResource = async (params: unknown, request: Request, signal: AbortSignal) => {
       const Resources = await loadResources()
-      const { uri } = isObject(params) ? params : {}
+      const { uri } = isJsonObject(params) ? params : {}
       if (typeof uri !== "string") throw invalidParams("The resource's uri must be a string.")
       const args = Resources.argumentsOf(sources, uri)
       const tool = tools.find(({ name }) => name === "schema")

@@ -1,4 +1,5 @@
 /** A report as one HTML page that needs nothing else: no script, no network. */
+import * as Caption from "./Caption.js"
 import * as Chart from "./Chart.js"
 import * as Format from "./Format.js"
 import type { Group, Latency, Report, Statement } from "./Report.js"
@@ -234,29 +235,20 @@ const gaps = ({ droppedLines, undecodable: { lines } }: Report): string => {
   return told.length === 0 ? "" : ` · <span class="bad">${escape(told.join(", "))}</span>`
 }
 
-const period = ({ first, last, since }: Report): string =>
-  first === null || last === null
-    ? since === null
-      ? "No entries"
-      : `No entries since ${Format.moment(since)}`
-    : `${Format.moment(first)} to ${Format.moment(last)}`
-
 export interface HtmlOptions {
   /** Seconds until a browser loads the page again, for a report that is being kept up to date. */
   readonly refreshSeconds?: number
 }
 
 export const render = (report: Report, { refreshSeconds }: HtmlOptions = {}): string => {
-  const { bytes, files, intervals, lines } = report
-  const named =
-    files.length > 3 ? `${files.slice(0, 3).join(", ")} and ${files.length - 3} more` : files.join(", ")
+  const { bytes, intervals, lines } = report
   return [
     '<!doctype html><html lang="en"><head><meta charset="utf-8">',
     '<meta name="viewport" content="width=device-width, initial-scale=1">',
     `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">`,
     refreshSeconds === undefined ? "" : `<meta http-equiv="refresh" content="${refreshSeconds}">`,
     `<title>mcp-query audit</title><style>${style}</style></head><body><main>`,
-    `<h1>Call audit</h1><p class="sub">${escape(period(report))} · ${escape(named)} · ${escape(Format.count(lines))} lines, ${escape(Format.bytes(bytes))}${gaps(report)}</p>`,
+    `<h1>Call audit</h1><p class="sub">${escape(Caption.period(report))} · ${escape(Caption.files(report))} · ${escape(Format.count(lines))} lines, ${escape(Format.bytes(bytes))}${gaps(report)}</p>`,
     `<div class="tiles">${tiles(report)}</div>`,
     intervals.length === 0
       ? ""

@@ -45,7 +45,7 @@ export interface Search {
 
 export type Read<A> = Effect.Effect<A, SqlError | ParseResult.ParseError>
 
-/** One engine's catalog. `objects` takes one statement, `columns` at most two, `describe` at most one. */
+/** One engine's catalog. `objects` takes at most two statements (a second one where the first found nothing), `columns` at most two, `describe` at most one. */
 export interface Reader {
   readonly objects: (sql: SqlClient, search: Search) => Read<Listing>
   /** By the objects' ids; one that is missing is unknown to the engine. */

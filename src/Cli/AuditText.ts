@@ -1,4 +1,5 @@
 /** An audit's report as text for a terminal. */
+import * as Caption from "../Audit/Caption.js"
 import * as Format from "../Audit/Format.js"
 import type { Latency, Report } from "../Audit/Report.js"
 import { textTable } from "./TextTable.js"
@@ -13,16 +14,6 @@ export interface TextOptions {
 const quantiles = ["p50", "p95", "p99", "max"] as const
 const latencyCells = (latency: Latency | null) => quantiles.map((name) => latency?.[name] ?? null)
 
-const files = ({ files }: Report) =>
-  files.length > 3 ? `${files.slice(0, 3).join(", ")} and ${files.length - 3} more` : files.join(", ")
-
-const period = ({ first, last, since }: Report) =>
-  first === null || last === null
-    ? since === null
-      ? "no entries"
-      : `no entries since ${Format.moment(since)}`
-    : `${Format.moment(first)} to ${Format.moment(last)}`
-
 const overview = (report: Report): string => {
   const { bytes, calls, cancelled, failed, latency, lines, retried } = report
   const counts = [
@@ -32,8 +23,8 @@ const overview = (report: Report): string => {
     `${Format.count(retried)} retried`
   ].join(", ")
   return [
-    Format.plainLine(files(report)),
-    `${Format.count(lines)} lines, ${Format.bytes(bytes)}, ${period(report)}`,
+    Format.plainLine(Caption.files(report)),
+    `${Format.count(lines)} lines, ${Format.bytes(bytes)}, ${Caption.period(report)}`,
     counts,
     ...(latency === null
       ? []

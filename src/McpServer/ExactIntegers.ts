@@ -3,14 +3,12 @@
  * would be asked for than the client named. They become bigint; everything else of the message stays as it was parsed.
  */
 import { randomUUID } from "node:crypto"
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
+import { isJsonObject } from "../JsonObject.js"
 
 const paramsOf = (message: unknown): ReadonlyArray<unknown> | undefined => {
-  const params = isObject(message) ? message["params"] : undefined
-  const args = isObject(params) ? params["arguments"] : undefined
-  const values = isObject(args) ? args["params"] : undefined
+  const params = isJsonObject(message) ? message["params"] : undefined
+  const args = isJsonObject(params) ? params["arguments"] : undefined
+  const values = isJsonObject(args) ? args["params"] : undefined
   return Array.isArray(values) ? values : undefined
 }
 
@@ -49,13 +47,13 @@ const marked = (text: string, mark: string): string => {
 
 /** `message` is what `JSON.parse` made of `text`; the answer is it, or a copy whose parameters hold every digit. */
 export const restore = (message: unknown, text: string): unknown => {
-  if (!paramsOf(message)?.some(isRounded) || !isObject(message)) return message
+  if (!paramsOf(message)?.some(isRounded) || !isJsonObject(message)) return message
   const mark = `${randomUUID()}:`
   const exact = paramsOf(JSON.parse(marked(text, mark)))?.map((value) =>
     typeof value === "string" && value.startsWith(mark) ? BigInt(value.slice(mark.length)) : value
   )
-  const params = isObject(message["params"]) ? message["params"] : {}
-  const args = isObject(params["arguments"]) ? params["arguments"] : {}
+  const params = isJsonObject(message["params"]) ? message["params"] : {}
+  const args = isJsonObject(params["arguments"]) ? params["arguments"] : {}
   return {
     ...message,
     params: {

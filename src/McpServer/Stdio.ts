@@ -6,6 +6,7 @@
 import { isUtf8 } from "node:buffer"
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
 import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types.js"
+import { isJsonObject, type JsonObject } from "../JsonObject.js"
 import * as LineSplitter from "../LineSplitter.js"
 import type { OutputStream } from "../OutputStream.js"
 import * as ExactIntegers from "./ExactIntegers.js"
@@ -39,9 +40,6 @@ export interface Stdio extends Transport {
 }
 
 const errorCodes = { parse: -32700, request: -32600, params: -32602, internal: -32603 } as const
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 
 const isId = (value: unknown): value is Id =>
   typeof value === "string" || (typeof value === "number" && Number.isFinite(value))
@@ -84,14 +82,14 @@ export const make = (options: StdioOptions): Stdio => {
     if (inFlight.size === 0) for (const done of idle.splice(0)) done()
   }
 
-  const deliver = (message: Record<string, unknown>) => {
+  const deliver = (message: JsonObject) => {
     refused = false
     // What the SDK makes of the message is checked there, by its own schemas.
     transport.onmessage?.(message as JSONRPCMessage)
     return !refused
   }
 
-  const receiveRequest = (message: Record<string, unknown>, method: string, id: Id) => {
+  const receiveRequest = (message: JsonObject, method: string, id: Id) => {
     const internal = toInternal(++lastId, id)
     inFlight.set(internal, { id, method })
     if (deliver({ ...message, id: internal })) return
@@ -99,8 +97,8 @@ export const make = (options: StdioOptions): Stdio => {
     fail(errorCodes.request, "The message is not a valid request.", id)
   }
 
-  const receiveCancellation = (message: Record<string, unknown>) => {
-    const params = isObject(message["params"]) ? message["params"] : {}
+  const receiveCancellation = (message: JsonObject) => {
+    const params = isJsonObject(message["params"]) ? message["params"] : {}
     const found = [...inFlight].reverse().find(([, { id }]) => id === params["requestId"])
     // Too late, unknown, or the handshake, which cannot be cancelled.
     if (found === undefined || found[1].method === "initialize") return
@@ -109,7 +107,7 @@ export const make = (options: StdioOptions): Stdio => {
   }
 
   const receive = (message: unknown) => {
-    if (!isObject(message)) return fail(errorCodes.request, "A message must be one JSON object.")
+    if (!isJsonObject(message)) return fail(errorCodes.request, "A message must be one JSON object.")
     const { id, jsonrpc, method, params } = message
     const known = isId(id) ? id : undefined
     if (jsonrpc !== "2.0") return fail(errorCodes.request, 'The field jsonrpc must be "2.0".', known)
@@ -119,7 +117,7 @@ export const make = (options: StdioOptions): Stdio => {
       return fail(errorCodes.request, "The field method must be a string.", known)
     if ("id" in message && known === undefined)
       return fail(errorCodes.request, "The field id must be a string or a number.")
-    if (params !== undefined && !isObject(params))
+    if (params !== undefined && !isJsonObject(params))
       return known === undefined
         ? undefined
         : fail(errorCodes.params, "The field params must be an object.", known)
@@ -138,7 +136,7 @@ export const make = (options: StdioOptions): Stdio => {
       return fail(errorCodes.parse, "The line is not JSON.")
     }
     if (!isUtf8(bytes)) {
-      const id = isObject(message) && isId(message["id"]) ? message["id"] : undefined
+      const id = isJsonObject(message) && isId(message["id"]) ? message["id"] : undefined
       return fail(errorCodes.parse, "The line is not valid UTF-8.", id)
     }
     receive(ExactIntegers.restore(message, text))

@@ -7,14 +7,12 @@
  */
 import { createRequire } from "node:module"
 import * as Effect from "effect/Effect"
+import { isJsonObject, type JsonObject } from "../JsonObject.js"
 import type { Verdict } from "../Policy.js"
 import { QueryRejected } from "../QueryError.js"
 
 type Grammar = typeof import("libpg-query")
-type Node = { readonly [key: string]: unknown }
-
-const isNode = (value: unknown): value is Node =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
+type Node = JsonObject
 
 const rejected = (reason: QueryRejected["reason"], message: string) => new QueryRejected({ reason, message })
 
@@ -50,7 +48,7 @@ const parse = ({ parseSync, hasSqlDetails }: Grammar, sql: string): ReadonlyArra
   if (sql === "") return []
   try {
     const { stmts } = parseSync(sql)
-    return (stmts ?? []).flatMap(({ stmt }) => (isNode(stmt) ? [stmt] : []))
+    return (stmts ?? []).flatMap(({ stmt }) => (isJsonObject(stmt) ? [stmt] : []))
   } catch (error) {
     if (!hasSqlDetails(error)) discard()
     return null
@@ -225,7 +223,7 @@ const refusedViews = new Set(["pg_hba_file_rules", "pg_ident_file_mappings", "pg
 
 const stringsOf = (parts: unknown): ReadonlyArray<string> =>
   (Array.isArray(parts) ? parts : []).flatMap((part: unknown) =>
-    isNode(part) && isNode(part["String"]) && typeof part["String"]["sval"] === "string"
+    isJsonObject(part) && isJsonObject(part["String"]) && typeof part["String"]["sval"] === "string"
       ? [part["String"]["sval"]]
       : []
   )
@@ -264,7 +262,7 @@ class ScalarRelations {
   readonly #named: Array<{ readonly name: string | undefined; readonly columns: ReadonlyArray<string> }> = []
 
   add(range: Node): void {
-    const alias = isNode(range["alias"]) ? range["alias"] : undefined
+    const alias = isJsonObject(range["alias"]) ? range["alias"] : undefined
     const given = alias?.["aliasname"]
     const definitions = Array.isArray(range["coldeflist"]) ? range["coldeflist"] : []
     this.#named.push({
@@ -272,7 +270,9 @@ class ScalarRelations {
       columns: [
         ...stringsOf(alias?.["colnames"]),
         ...definitions.flatMap((column: unknown) =>
-          isNode(column) && isNode(column["ColumnDef"]) && typeof column["ColumnDef"]["colname"] === "string"
+          isJsonObject(column) &&
+          isJsonObject(column["ColumnDef"]) &&
+          typeof column["ColumnDef"]["colname"] === "string"
             ? [column["ColumnDef"]["colname"]]
             : []
         )
@@ -314,7 +314,7 @@ const inspectTree = (statement: Node): QueryRejected | null => {
       open.push(...value)
       continue
     }
-    if (!isNode(value)) continue
+    if (!isJsonObject(value)) continue
     for (const [key, child] of Object.entries(value)) {
       if (dataModifying.has(key)) {
         return rejected(
@@ -331,7 +331,7 @@ const inspectTree = (statement: Node): QueryRejected | null => {
           "This source is read-only: FOR UPDATE and FOR SHARE lock rows. Leave the clause out."
         )
       }
-      if (isNode(child)) {
+      if (isJsonObject(child)) {
         if (key === "FuncCall") denied ??= inspectCall(child)
         if (key === "RangeVar") denied ??= inspectRelation(child)
         if (key === "RangeFunction") scalars.add(child)
@@ -366,7 +366,7 @@ const judge = (statements: ReadonlyArray<Node>): QueryRejected | null => {
   const kind = kindOf(statement)
   const body = statement[kind]
   if (kind === "SelectStmt" || kind === "VariableShowStmt") return inspectTree(statement)
-  if (kind === "ExplainStmt" && isNode(body) && isNode(body["query"])) {
+  if (kind === "ExplainStmt" && isJsonObject(body) && isJsonObject(body["query"])) {
     const inner = kindOf(body["query"])
     return inner === "SelectStmt" ? inspectTree(body["query"]) : refuseKind(inner)
   }

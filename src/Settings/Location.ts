@@ -61,7 +61,7 @@ export const parseLocation = (location: string): Either.Either<Location, Locatio
       return Either.right({ kind: "url", engine: "mssql", url: location })
     case "mysql":
     case "mariadb":
-      return fault(forms, `a ${scheme} URL; that engine is not built yet`)
+      return fault(forms, `a ${scheme} URL; MySQL and MariaDB are not served`)
     case "sqlite":
     case "excel":
     case "csv": {

@@ -84,7 +84,6 @@ export const readSharedStrings = async (archive: Archive, part: string): Promise
   let inText = false
   let phonetic = 0
   let inItem = false
-  // The text so far, where it comes in several runs that could split an escape.
   await readXml(archive.read(part), {
     open: (tag) => {
       if (tag.name === "si") inItem = true

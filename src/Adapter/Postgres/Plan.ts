@@ -1,9 +1,7 @@
 /** The engine's plan, from its JSON form, as lines that read like its own text form. */
+import { isJsonObject, type JsonObject } from "../../JsonObject.js"
 
-type Node = { readonly [key: string]: unknown }
-
-const isNode = (value: unknown): value is Node =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
+type Node = JsonObject
 
 const textOf = (node: Node, key: string): string | null => {
   const value = node[key]
@@ -79,7 +77,7 @@ const figures = (node: Node): string => {
 export const planLines = (json: string, maxBytes: number): ReadonlyArray<string> => {
   const root: unknown = JSON.parse(json)
   const first: unknown = Array.isArray(root) ? root[0] : undefined
-  if (!isNode(first) || !isNode(first["Plan"])) return []
+  if (!isJsonObject(first) || !isJsonObject(first["Plan"])) return []
   const lines: Array<string> = []
   let bytes = 0
   let left = 0
@@ -99,7 +97,8 @@ export const planLines = (json: string, maxBytes: number): ReadonlyArray<string>
     }
     if (node["Disabled"] === true) add(`${indent}${depth === 0 ? "  " : "     "}Disabled: true`)
     const inner: ReadonlyArray<unknown> = Array.isArray(node["Plans"]) ? node["Plans"] : []
-    for (const child of [...inner].reverse()) if (isNode(child)) open.push({ node: child, depth: depth + 1 })
+    for (const child of [...inner].reverse())
+      if (isJsonObject(child)) open.push({ node: child, depth: depth + 1 })
   }
   return left === 0 ? lines : [...lines, `… and ${left} more lines`]
 }

@@ -43,19 +43,17 @@ export const tableHints: ReadonlySet<string> = new Set([
   `)
 ])
 
-const names = (text: string): ReadonlySet<string> => new Set(text.trim().split(/\s+/))
-
 /** Functions that read the server's files, reach other servers, or have an effect. */
-const fileFunctions = names(`
+const fileFunctions = words(`
   fn_dblog fn_dump_dblog fn_full_dblog fn_get_audit_file fn_get_audit_file_v2 fn_trace_gettable fn_trace_getinfo
   fn_xe_file_target_read_file dm_os_file_exists dm_os_enumerate_filesystem dm_os_enumerate_fixed_drives
   fn_servershareddrives fn_virtualservernodes
 `)
 
-const effectFunctions = names(`ai_generate_embeddings ai_generate_chunks ai_generate_response`)
+const effectFunctions = words(`ai_generate_embeddings ai_generate_chunks ai_generate_response`)
 
 /** Functions of the engine beneath Babelfish, which speaks this dialect over PostgreSQL. */
-const postgresFunctions = names(`
+const postgresFunctions = words(`
   currval database_to_xml lastval lo_close lo_creat lo_create lo_export lo_from_bytea lo_get lo_import lo_lseek lo_open
   lo_put lo_truncate lo_truncate64 lo_unlink loread lowrite nextval query_to_xml query_to_xml_and_xmlschema
   query_to_xmlschema schema_to_xml set_config setval table_to_xml txid_current
