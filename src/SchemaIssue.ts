@@ -8,16 +8,24 @@ export interface SchemaIssue {
   readonly kind: "missing" | "unexpected" | "type" | "refinement"
   readonly expected: string
   readonly received: string
+  /** What {@link received} describes. */
+  readonly actual: unknown
   /** The keys that would have been known in place of an unexpected one. */
   readonly known: ReadonlyArray<string>
 }
 
 const clip = (text: string) => (text.length > 60 ? `${text.slice(0, 60)}…` : text)
 
-/** A value's kind and, where it is short, the value itself; never walks into it. */
-export const describeValue = (value: unknown): string => {
+/** A value's kind, and nothing of the value itself. */
+export const describeKind = (value: unknown): string => {
   if (value === undefined) return "nothing"
   if (value === null) return "null"
+  if (Array.isArray(value)) return "an array"
+  return typeof value === "object" ? "an object" : `a ${typeof value}`
+}
+
+/** A value's kind and, where it is short, the value itself; never walks into it. */
+export const describeValue = (value: unknown): string => {
   if (Array.isArray(value)) return `an array of ${value.length}`
   switch (typeof value) {
     case "string":
@@ -29,7 +37,7 @@ export const describeValue = (value: unknown): string => {
     case "boolean":
       return `${value}`
     default:
-      return `an ${typeof value}`
+      return describeKind(value)
   }
 }
 
@@ -97,6 +105,8 @@ const knownKeys = (ast: AST.AST): ReadonlyArray<string> => {
 /** All facts of a failed decoding, in the order of the schema. */
 export const schemaIssues = (issue: ParseResult.ParseIssue): ReadonlyArray<SchemaIssue> => walk(issue, [], [])
 
+const came = (actual: unknown) => ({ actual, received: describeValue(actual) })
+
 const walk = (
   issue: ParseResult.ParseIssue,
   path: ReadonlyArray<PropertyKey>,
@@ -106,11 +116,9 @@ const walk = (
     case "Pointer":
       return walk(issue.issue, [...path, ...[issue.path].flat()], known)
     case "Missing":
-      return [{ path, kind: "missing", expected: describeType(issue.ast.type), received: "nothing", known }]
+      return [{ path, kind: "missing", expected: describeType(issue.ast.type), ...came(undefined), known }]
     case "Unexpected":
-      return [
-        { path, kind: "unexpected", expected: known.join(", "), received: describeValue(issue.actual), known }
-      ]
+      return [{ path, kind: "unexpected", expected: known.join(", "), ...came(issue.actual), known }]
     case "Type":
     case "Forbidden":
       return [
@@ -118,7 +126,7 @@ const walk = (
           path,
           kind: issue._tag === "Type" && !wrongType(issue.ast, issue.actual) ? "refinement" : "type",
           expected: describeType(issue.ast),
-          received: describeValue(issue.actual),
+          ...came(issue.actual),
           known
         }
       ]
@@ -130,7 +138,7 @@ const walk = (
               path,
               kind: "refinement",
               expected: describeType(issue.ast),
-              received: describeValue(issue.actual),
+              ...came(issue.actual),
               known
             }
           ]
@@ -165,7 +173,7 @@ const ofUnion = (
         path,
         kind: wrongType(ast, issue.actual) ? "type" : "refinement",
         expected: describeType(ast),
-        received: describeValue(issue.actual),
+        ...came(issue.actual),
         known
       }
     ]

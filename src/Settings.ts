@@ -9,7 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import { FatalError, type Problem } from "./FatalError.js"
-import { formatPath, schemaIssues } from "./SchemaIssue.js"
+import { describeKind, formatPath, type SchemaIssue, schemaIssues } from "./SchemaIssue.js"
 import { ConfigFile, LogSettings, substitute } from "./Settings/ConfigFile.js"
 import { type EngineSettings, fromEntry, fromLocation, secretsOf } from "./Settings/EngineSettings.js"
 import { defaultLimits, type Limits } from "./Settings/Limits.js"
@@ -83,7 +83,7 @@ const fromArguments = (
   settingsOf(sources.map((text, index) => locate(text, `SOURCE ${index + 1}`, environment)))
 
 const fromUrl = (url: string): Either.Either<Settings, Problems> =>
-  settingsOf([located("DATABASE_URL", undefined, url)])
+  settingsOf([fromVariable("DATABASE_URL", undefined, url)])
 
 /** `[id=]LOCATION`, where LOCATION may be `env:NAME`. */
 const locate = (
@@ -102,11 +102,20 @@ const locate = (
   const value = environment[name]
   return value === undefined || value === ""
     ? Either.left([problem(where, `the environment variable ${name} to hold a location`, "it is not set")])
-    : located(`${where} (${name})`, id, value)
+    : fromVariable(`${where} (${name})`, id, value)
 }
 
-const located = (where: string, id: string | undefined, text: string): Either.Either<Located, Problems> =>
-  Either.mapBoth(parseLocation(text), {
+/** What a variable holds is not repeated: it may have been meant for a secret's place. */
+const fromVariable = (where: string, id: string | undefined, text: string) =>
+  located(where, id, text, () => "something else")
+
+const located = (
+  where: string,
+  id: string | undefined,
+  text: string,
+  show?: (location: string) => string
+): Either.Either<Located, Problems> =>
+  Either.mapBoth(parseLocation(text, show), {
     onLeft: ({ expected, found }) => [problem(where, expected, found)],
     onRight: (location) => ({ where, id: id ?? defaultId(location), location })
   })
@@ -169,7 +178,7 @@ const read = (file: string, where: string): Either.Either<Content, Problems> => 
   try {
     const value: unknown = JSON.parse(text)
     const problems = repeatedKeys(text).map((path) =>
-      problem(formatPath(path), "a key of its own", `a second ${JSON.stringify(path.at(-1))}`)
+      problem(shownPath(path), "a key of its own", "a second one")
     )
     return Either.right({ value, problems })
   } catch (error) {
@@ -187,13 +196,14 @@ const fromFile = (
 ): Either.Either<Settings, Problems> =>
   Either.flatMap(read(file, where), ({ problems, value: raw }) => {
     const missing: Array<Problem> = []
-    const value = substitute(raw, environment, (path, name) =>
-      missing.push(problem(formatPath(path), `the environment variable ${name}`, "it is not set"))
-    )
+    const filled = new Set<string>()
+    const value = substitute(raw, environment, (path, name, isSet) => {
+      if (isSet) filled.add(formatPath(path))
+      else missing.push(problem(shownPath(path), `the environment variable ${name}`, "it is not set"))
+    })
     const decoded = Either.mapLeft(
       Schema.decodeUnknownEither(ConfigFile, { errors: "all", onExcessProperty: "error" })(value),
-      (error) =>
-        schemaIssues(error.issue).map((issue) => configProblem(issue.path, issue.expected, issue.received))
+      (error) => schemaIssues(error.issue).map((issue) => configProblem(issue, (where) => filled.has(where)))
     )
     // A variable that is missing makes its value wrong, too.
     const places = new Set(missing.map(({ where }) => where))
@@ -204,14 +214,31 @@ const fromFile = (
       : Either.flatMap(decoded, (config) => ofConfig(config, dirname(resolve(file))))
   })
 
-/** The value under a key that may hold a secret is not repeated. */
-const configProblem = (path: ReadonlyArray<PropertyKey>, expected: string, received: string): Problem => {
-  const secret = path.some((key) => /password|token|secret|url|key/i.test(String(key)))
-  return problem(
-    formatPath(path) || "the file",
-    expected,
-    secret && received.startsWith("the string") ? "a string" : received
-  )
+/** Keys that may hold a secret, also ones that no engine here knows. */
+const secretKey = /pass|pwd|pw$|token|secret|credential|auth(?!entication)|cert|key|url|uri|dsn|connection/i
+
+/** A URL with a user in it, or a connection string with a password. */
+const holdsSecret = (text: string) => /\/\/.*@/s.test(text) || /(pass\w*|pwd)\s*=/i.test(text)
+
+/** A URL may stand in a key's place. */
+const shownPath = (path: ReadonlyArray<PropertyKey>) =>
+  formatPath(path.map((key) => (typeof key === "string" && holdsSecret(key) ? "(not shown)" : key)))
+
+/**
+ * A value is repeated only where the Schema has a place for it, and nothing suggests a secret. `filled`: whether the
+ * environment gave a part of it.
+ */
+const configProblem = (
+  { actual, expected, kind, path, received }: SchemaIssue,
+  filled: (where: string) => boolean
+): Problem => {
+  const where = shownPath(path)
+  const hidden =
+    kind === "unexpected" ||
+    filled(formatPath(path)) ||
+    path.some((key) => secretKey.test(String(key))) ||
+    (typeof actual === "string" && holdsSecret(actual))
+  return problem(where || "the file", expected, hidden ? describeKind(actual) : received)
 }
 
 const ofConfig = (config: ConfigFile, folder: string): Either.Either<Settings, Problems> =>

@@ -134,6 +134,58 @@ describe("problems", () => {
     })
   )
 
+  it.effect("a value that may be a secret is not repeated, however its key is spelt", () =>
+    Effect.gen(function* () {
+      // biome-ignore-start lint/suspicious/noTemplateCurlyInString: the config file's own syntax
+      const content = {
+        sources: {
+          a: {
+            ...sqlite,
+            uri: "postgres://app:hush1@db/crm",
+            passwd: "hush2",
+            pwd: "${PWX}",
+            password: 987654321
+          },
+          b: { engine: "postgres", host: "h", user: 5, password: 876543219, port: "${PWX}" },
+          c: { engine: "postgres", host: "h", port: "postgres://app:hush3@db/crm" },
+          d: { engine: "postgres", host: "h", sslmode: "Server=h;Pwd=hush4" },
+          e: { engine: "mssql", host: "h", database: "d", nested: { deep: "hush5" }, list: ["hush6"] },
+          f: "postgres://app:hush7@db/crm",
+          "postgres://app:hush8@db/crm": sqlite
+        },
+        hush: "${PWX}",
+        limits: { maxRows: "${PWX}" },
+        log: { level: "loud" }
+      }
+      // biome-ignore-end lint/suspicious/noTemplateCurlyInString: as above
+      const { message } = yield* Effect.flip(settings([], { PWX: "hush9" }, file("hush.json", content)))
+      expect(message).not.toMatch(/hush\d|987654321|876543219/)
+      for (const where of ["a.uri", "a.passwd", "a.pwd", "a.password", "b.password", "b.port", "c.port", "f"])
+        expect(message).toContain(`sources.${where}: `)
+      // What is plainly no secret is still told.
+      expect(message).toContain('"loud"')
+    })
+  )
+
+  it.effect("nothing that a variable holds is repeated as a location", () =>
+    Effect.gen(function* () {
+      const environment = { A: "hush1", DATABASE_URL: "app:hush2@db/crm" }
+      for (const sources of [["env:A"], []]) {
+        const { message } = yield* Effect.flip(settings(sources, environment))
+        expect(message).not.toContain("hush")
+      }
+      const { message } = yield* Effect.flip(
+        settings([
+          "app:hush1@db/crm",
+          "x=Pwd=hush2;Server=h",
+          "pwd=hush3;Host=h",
+          "x=oracle://u:hu/sh4hush@h"
+        ])
+      )
+      expect(message).not.toContain("hush")
+    })
+  )
+
   it.effect("wrong kinds everywhere", () =>
     Effect.gen(function* () {
       expect(
@@ -185,11 +237,9 @@ describe("problems", () => {
 describe("names of the environment", () => {
   const replaced = (value: unknown, environment: Record<string, string>) => {
     const missing: Array<string> = []
-    const result = substitute(
-      value,
-      environment,
-      (path, name) => void missing.push(`${path.join(".")}:${name}`)
-    )
+    const result = substitute(value, environment, (path, name, isSet) => {
+      if (!isSet) missing.push(`${path.join(".")}:${name}`)
+    })
     return { result, missing }
   }
   // biome-ignore-start lint/suspicious/noTemplateCurlyInString: the config file's own syntax

@@ -28,27 +28,24 @@ export const ConfigFile = Schema.Struct({
 })
 export type ConfigFile = typeof ConfigFile.Type
 
-/** Replaces `${NAME}` in every string; `missing` hears of each variable that is not set, with its key path. */
+/** Replaces `${NAME}` in every string; `met` hears of each variable, with its key path and whether it is set. */
 export const substitute = (
   value: unknown,
   environment: Record<string, string | undefined>,
-  missing: (path: ReadonlyArray<PropertyKey>, name: string) => void,
+  met: (path: ReadonlyArray<PropertyKey>, name: string, isSet: boolean) => void,
   path: ReadonlyArray<PropertyKey> = []
 ): unknown => {
   if (typeof value === "string")
     return value.replace(/\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g, (_, name: string) => {
       const found = environment[name]
-      if (found === undefined) missing(path, name)
+      met(path, name, found !== undefined)
       return found ?? ""
     })
   if (Array.isArray(value))
-    return value.map((item, index) => substitute(item, environment, missing, [...path, index]))
+    return value.map((item, index) => substitute(item, environment, met, [...path, index]))
   if (value !== null && typeof value === "object")
     return Object.fromEntries(
-      Object.entries(value).map(([key, item]) => [
-        key,
-        substitute(item, environment, missing, [...path, key])
-      ])
+      Object.entries(value).map(([key, item]) => [key, substitute(item, environment, met, [...path, key])])
     )
   return value
 }

@@ -43,14 +43,23 @@ const pathOf = (rest: string): string => {
   }
 }
 
-/** What may be said of a location: never what stands before an @ or behind a ?. */
-export const redactLocation = (location: string): string =>
-  location
-    .replace(/\/\/[^/?#]*@/, "//…@")
-    .replace(/[?#;].*$/s, "…")
-    .slice(0, 120)
+/**
+ * What may be said of a location: nothing behind a ?, nothing of `key=value;…`, and of one with an @ only its scheme,
+ * since a password may hold any character.
+ */
+export const redactLocation = (location: string): string => {
+  if (/^[^/@?]*[=;].*[=;]/s.test(location)) return "…"
+  if (location.includes("@")) return `${/^[a-z][a-z0-9+.-]*:\/\//i.exec(location)?.[0] ?? ""}…`
+  return location.replace(/[?#;].*$/s, "…").slice(0, 120)
+}
 
-export const parseLocation = (location: string): Either.Either<Location, LocationFault> => {
+const quoted = (location: string) => JSON.stringify(redactLocation(location))
+
+/** `show` says what a location is that is none. */
+export const parseLocation = (
+  location: string,
+  show: (location: string) => string = quoted
+): Either.Either<Location, LocationFault> => {
   const [, scheme, rest] = /^([a-z][a-z0-9+.-]*):(.*)$/is.exec(location) ?? []
   switch (scheme?.toLowerCase()) {
     case "postgres":
@@ -78,7 +87,7 @@ export const parseLocation = (location: string): Either.Either<Location, Locatio
   // SQLite has no ending of its own: whatever else is there is taken for a database, and its first call tells.
   const engine = fileEngines.get(extension ?? "") ?? (existsSync(location) ? "sqlite" : undefined)
   return engine === undefined
-    ? fault(forms, location === "" ? "nothing" : JSON.stringify(redactLocation(location)))
+    ? fault(forms, location === "" ? "nothing" : show(location))
     : Either.right({ kind: "file", engine, file: location })
 }
 

@@ -64,7 +64,7 @@ const milliseconds =
 const port: Read = (value, key, into) => {
   const number = Number(value)
   if (/^[0-9]{1,5}$/.test(value) && number >= 1 && number <= 65_535) into.options["port"] = number
-  else into.problem(key, "a port, 1 to 65535", shown(value))
+  else into.problem(key, "a port, 1 to 65535", notShown(value))
 }
 
 const oneOf =
@@ -108,12 +108,12 @@ const authentication = oneOf("authentication", {
 const server: Read = (value, key, into) => {
   const [, protocol, address = ""] = /^(?:(tcp|np|lpc|admin|via):)?(.*)$/is.exec(value.trim()) ?? []
   if (protocol !== undefined && protocol.toLowerCase() !== "tcp")
-    return into.problem(key, "a TCP address (tcp:host,port)", shown(value))
+    return into.problem(key, "a TCP address (tcp:host,port)", notShown(value))
   if (/^\(localdb\)/i.test(address)) return into.problem(key, "a server reached by TCP", "LocalDB")
   const [place = "", ...ports] = address.split(",")
   const [host = "", ...instance] = place.split("\\")
   if (ports.length > 1 || instance.length > 1 || host === "")
-    return into.problem(key, "host\\instance or host,port", shown(value))
+    return into.problem(key, "host\\instance or host,port", notShown(value))
   into.options["host"] = host === "." || host.toLowerCase() === "(local)" ? "localhost" : host
   if (instance[0] !== undefined) text("instance")(instance[0], key, into)
   if (ports[0] !== undefined) port(ports[0].trim(), key, into)
@@ -204,14 +204,20 @@ const readers: Readonly<Record<string, Read>> = {
   wsid: ignored
 }
 
-const secretKeys = /password|pwd|secret|token/i
-
-/** What may be repeated of a value. */
+/** What may be repeated of an option's value or name. */
 const shown = (value: string) => (value === "" ? "nothing" : JSON.stringify(value.slice(0, 40)))
+
+/** A password with an unescaped `/`, `?` or `@` is read as the parts behind it, so nothing of those is repeated. */
+const notShown = (value: string) => (value === "" ? "nothing" : "something else")
 
 const readOption = (key: string, value: string, into: Collected): void => {
   const reader = readers[key.toLowerCase().replaceAll(/[\s_-]/g, "")]
-  if (reader === undefined) into.problem(shown(key), "an option of SQL Server connections", "an unknown name")
+  if (reader === undefined)
+    into.problem(
+      /^[a-z][a-z0-9 _-]{0,39}$/i.test(key) ? shown(key) : "an option's name",
+      "an option of SQL Server connections",
+      "an unknown name"
+    )
   else reader(value, key, into)
 }
 
@@ -238,7 +244,7 @@ const decode = (part: string, what: string, into: Collected): string => {
   try {
     return decodeURIComponent(part)
   } catch {
-    into.problem(what, "percent-encoded text", secretKeys.test(what) ? "a % without two digits" : shown(part))
+    into.problem(what, "percent-encoded text", "a % without two digits")
     return part
   }
 }

@@ -146,7 +146,12 @@ describe("what is wrong", () => {
   it("does not repeat what may be secret", () => {
     const said = JSON.stringify([
       read("mssql://app:hush%zz@db/d?encrypt=maybe"),
-      read("Server=db;Password=hush;User ID=a;Nosuch=1;Encrypt=perhaps")
+      read("Server=db;Password=hush;User ID=a;Nosuch=1;Encrypt=perhaps"),
+      // Passwords with characters that should have been escaped.
+      read("mssql://app:hush/hush@db/d"),
+      read("mssql://app:a?hush@db/d"),
+      read("mssql://app:a@hush%zz/d"),
+      read("Server=np:hush;User ID=a;Password=b")
     ])
     expect(said).not.toContain("hush")
     expect(said).toContain("perhaps")
