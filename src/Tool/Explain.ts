@@ -4,15 +4,50 @@ import * as Schema from "effect/Schema"
 import type { Hints } from "../Hint.js"
 import * as Policy from "../Policy.js"
 import { QueryRejected } from "../QueryError.js"
-import type { SourcesService } from "../Sources.js"
+import type { Source, SourcesService } from "../Sources.js"
 import { decodeArguments, paramsField, sourceField, sourceOf, sqlField, type Tool } from "../Tool.js"
 
 /** The engine's plan, a node a line, children indented. */
 export const PlanResult = Schema.Struct({ plan: Schema.Array(Schema.String) })
 export type PlanResult = typeof PlanResult.Type
 
-/** What may be run, and yet has no plan; behind white space and comments. */
-const withoutPlan = /^(?:\s|--[^\n]*(?:\n|$)|\/\*[\s\S]*?\*\/)*(?:explain|pragma|show)\b/i
+/** What may be run, and yet has no plan. */
+const withoutPlan = /(?:explain|pragma|show)\b/iy
+
+/** White space, semicolons and line comments, or the beginning of a block comment. */
+const between = /[\s;]+|--[^\n]*|\/\*/y
+const commentEdge = /\/\*|\*\//g
+
+/** Where a block comment ends that starts at `start`, or the text's end. */
+const commentEnd = (sql: string, start: number, nested: boolean): number => {
+  if (!nested) {
+    const end = sql.indexOf("*/", start + 2)
+    return end < 0 ? sql.length : end + 2
+  }
+  commentEdge.lastIndex = start + 2
+  for (let depth = 1; depth > 0; ) {
+    const edge = commentEdge.exec(sql)?.[0]
+    if (edge === undefined) return sql.length
+    depth += edge === "/*" ? 1 : -1
+  }
+  return commentEdge.lastIndex
+}
+
+/** Where the first word of a statement begins. Every character is looked at once: the text is the caller's. */
+const beginning = (sql: string, nested: boolean): number => {
+  for (let at = 0; ; ) {
+    between.lastIndex = at
+    const found = between.exec(sql)?.[0]
+    if (found === undefined) return at
+    at = found === "/*" ? commentEnd(sql, at, nested) : between.lastIndex
+  }
+}
+
+/** Comments nest in PostgreSQL and Transact-SQL. */
+const hasPlan = (engine: Source["engine"], sql: string): boolean => {
+  withoutPlan.lastIndex = beginning(sql, engine === "postgres" || engine === "mssql")
+  return !withoutPlan.test(sql)
+}
 
 const noPlan = new QueryRejected({
   reason: "statement_type",
@@ -37,7 +72,7 @@ export const make = (sources: SourcesService, hints: Hints): Tool<PlanResult> =>
         const source = sourceOf(sources, args.source)
         const { limits } = source
         const query = yield* Policy.admit(source.engine, { sql: args.sql, params: args.params ?? [] })
-        if (withoutPlan.test(args.sql)) return yield* noPlan
+        if (!hasPlan(source.engine, args.sql)) return yield* noPlan
         const plan = yield* source
           .run(limits.timeoutMs, (adapter, remainingMs) =>
             adapter.explain(query, { ...limits, format: "columnar", timeoutMs: remainingMs })
