@@ -1,7 +1,8 @@
 /** Names as people and statements write them: what an argument asks for, and how a name is quoted. Pure. */
 import type { ObjectFact, Search } from "./Reader.js"
 
-const part = /\s*(?:"((?:[^"]|"")*)"|\[((?:[^\]]|\]\])*)\]|`((?:[^`]|``)*)`|([^."[`\]]+?))\s*(\.|$)/y
+/** Nothing here can match in two ways: blanks around a bare part are cut off afterwards. */
+const part = /\s*(?:"((?:[^"]|"")*)"|\[((?:[^\]]|\]\])*)\]|`((?:[^`]|``)*)`)\s*(\.|$)|([^."[`\]]+)(\.|$)/y
 
 /** The parts of `sales.orders`, `"Sales"."Order Items"` or `[dbo].[Orders]`; the text itself where it is no such name. */
 export const partsOf = (text: string): ReadonlyArray<string> => {
@@ -10,12 +11,12 @@ export const partsOf = (text: string): ReadonlyArray<string> => {
   for (;;) {
     const match = part.exec(text)
     if (match === null) return [text]
-    const [, double, bracket, back, bare, end] = match
+    const [, double, bracket, back, endOfQuoted, bare, end = endOfQuoted] = match
     parts.push(
       double?.replaceAll('""', '"') ??
         bracket?.replaceAll("]]", "]") ??
         back?.replaceAll("``", "`") ??
-        bare ??
+        bare?.trim() ??
         ""
     )
     if (end === "") return parts

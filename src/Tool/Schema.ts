@@ -17,6 +17,9 @@ const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(sche
 /** Most objects that one call may ask for. */
 const maxLimit = 10_000
 
+/** Characters. No engine has a longer name, quoted and qualified. */
+const longestName = 2000
+
 /**
  * Loose, so that every session's list of tools stays short: the whole truth is SchemaResult.ts.
  */
@@ -34,7 +37,9 @@ const argumentsOf = (sources: SourcesService) =>
   Schema.Struct({
     ...optionalSourceField(sources),
     name: optional(
-      Schema.String.annotations({ description: 'an exact name, or a pattern such as "order*"' })
+      Schema.String.pipe(Schema.maxLength(longestName)).annotations({
+        description: 'a name or pattern ("order*"), at most 2,000 characters'
+      })
     ),
     detail: optional(Schema.Literal("names", "columns", "full")),
     limit: numberField(maxLimit)

@@ -13,12 +13,19 @@ describe("partsOf", () => {
     ['"a""b"', ['a"b']],
     ['"a.b".c', ["a.b", "c"]],
     ["Sheet1!A1:C3", ["Sheet1!A1:C3"]],
+    [' sales . "Order Items" ', ["sales", "Order Items"]],
+    [" order items . a ", ["order items", "a"]],
     // What is no such name stands for itself.
     ['a"b', ['a"b']],
     ["a..b", ["a..b"]],
     ["a.", ["a."]]
   ])("%s", (text, parts) => {
     expect(partsOf(text)).toEqual(parts)
+  })
+
+  it.each([" ", '"', '""', '"" ', "a ", "]]", "[", "` "])("reads many %j in one pass", (each) => {
+    for (const text of [`${each.repeat(50_000)}[`, `"${each.repeat(50_000)}x`, `[${each.repeat(50_000)}x`])
+      expect(partsOf(text)).toEqual([text])
   })
 })
 
