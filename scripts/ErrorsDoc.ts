@@ -7,7 +7,8 @@ import * as Excel from "../src/Adapter/Excel/Failure.js"
 import * as Postgres from "../src/Adapter/Postgres/Failure.js"
 import * as Sqlite from "../src/Adapter/Sqlite/Failure.js"
 import * as SqlServer from "../src/Adapter/SqlServer/Failure.js"
-import { type Category, categoryOf } from "../src/McpServer/Response.js"
+import { categoryOf } from "../src/McpServer/Response.js"
+import type { Category } from "../src/PublicError.js"
 import {
   ConnectionFailed,
   ConnectionReason,

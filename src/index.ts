@@ -15,6 +15,8 @@ export * as CallLog from "./CallLog.js"
 export * as FatalError from "./FatalError.js"
 /** From a statement to one that an adapter takes: `Policy.admit`. */
 export * as Policy from "./Policy.js"
+/** What a client is told of a failed call: `PublicError.ErrorAnswer` is the Schema of its text. */
+export * as PublicError from "./PublicError.js"
 /** Every way in which a call can fail, as tagged errors. */
 export * as QueryError from "./QueryError.js"
 /** The answer of a query: `QueryResult.QueryResult` is its Schema. */

@@ -14,6 +14,7 @@ import * as Schema from "effect/Schema"
 import type { Scope } from "effect/Scope"
 import * as BudgetWorkbook from "../Demo/BudgetWorkbook.js"
 import * as ShopDatabase from "../Demo/ShopDatabase.js"
+import { ErrorAnswer } from "../PublicError.js"
 import { QueryResult } from "../QueryResult.js"
 import { version } from "../Version.js"
 import { textTable } from "./TextTable.js"
@@ -35,17 +36,7 @@ const Result = Schema.Struct({
 
 const Answer = Schema.parseJson(QueryResult)
 
-const Failed = Schema.parseJson(
-  Schema.Struct({
-    error: Schema.Struct({
-      category: Schema.String,
-      reason: Schema.String,
-      message: Schema.String,
-      hint: Schema.optional(Schema.String),
-      correlationId: Schema.String
-    })
-  })
-)
+const Failed = Schema.parseJson(ErrorAnswer)
 
 interface Session {
   readonly client: Client

@@ -2,15 +2,9 @@
 import * as Cause from "effect/Cause"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
+import type { Category, ErrorAnswer, PublicError } from "../PublicError.js"
 import { isRetryable, type QueryError } from "../QueryError.js"
 import type { ToolAnswer } from "../Tool.js"
-
-export type Category =
-  | "invalid_input"
-  | "connection_failed"
-  | "query_rejected"
-  | "query_failed"
-  | "internal_error"
 
 /** An MCP result as it goes out: one text block, and the same facts as structured content where that is on. */
 export interface CallResult {
@@ -26,14 +20,6 @@ export interface Failure {
   readonly category: Category
   readonly reason: string
   readonly cause?: unknown
-}
-
-/** What a caller learns of a failure. */
-export interface PublicError {
-  readonly category: Category
-  readonly reason: string
-  readonly message: string
-  readonly [key: string]: unknown
 }
 
 export interface Response {
@@ -71,10 +57,10 @@ const longestText = 2000
 const clip = (text: string): string =>
   text.length <= longestText ? text : `${text.slice(0, longestText).replace(/[\ud800-\udbff]$/, "")}…`
 
-const failed = (error: PublicError): Pick<Response, "result" | "error"> => ({
-  result: { isError: true, content: [{ type: "text", text: JSON.stringify({ error }) }] },
-  error
-})
+const failed = (error: PublicError): Pick<Response, "result" | "error"> => {
+  const answer: ErrorAnswer = { error }
+  return { result: { isError: true, content: [{ type: "text", text: JSON.stringify(answer) }] }, error }
+}
 
 const ofError = (error: QueryError, { correlationId, redact, source }: ResponseOptions): Response => {
   const category = categoryOf(error)
