@@ -1,13 +1,11 @@
 /**
  * Takes the rows of one statement as the wire delivers them. Where the types of all columns are known, each row goes
- * into the answer at once; otherwise, and where anonymous records may hold moments, rows wait, within bounds, until the
- * engine has been asked.
+ * into the answer at once; otherwise rows wait, within bounds, until the catalog has been asked.
  */
 import type { FieldDef } from "pg"
 import { type Cell, RowBuilder, type RowLimits, type RowSet } from "../../Rows.js"
-import { holdsMoment, isRecord, oidsOf, type Part, partOf, shapeOf } from "./Record.js"
 import type { CatalogRow, Types } from "./Type.js"
-import { decoder, type Locale, type Shape } from "./Value.js"
+import { decoder, type Locale } from "./Value.js"
 import type { Sink } from "./Wire.js"
 
 type RawRow = ReadonlyArray<string | null>
@@ -27,8 +25,6 @@ export class Answer {
   #waiting: Array<RawRow> = []
   #waitingBytes = 0
   #tooMuchWaiting = false
-  /** What the anonymous records of a column are made of. */
-  readonly #records = new Map<number, Part>()
 
   constructor(types: Types, limits: RowLimits, locale: Locale, unchecked: boolean) {
     this.#types = types
@@ -40,7 +36,7 @@ export class Answer {
   readonly sink: Sink = {
     columns: (fields) => {
       this.#fields = fields
-      if (this.unknownTypes.length > 0 || this.#oids.some(isRecord)) return
+      if (this.unknownTypes.length > 0) return
       this.settleTypes()
       this.#begin()
     },
@@ -62,32 +58,7 @@ export class Answer {
 
   /** What the catalog must still be asked. */
   get unknownTypes(): ReadonlyArray<number> {
-    return this.#types.missing([...this.#oids, ...this.#parts])
-  }
-
-  get #parts(): ReadonlyArray<number> {
-    return [...this.#records.values()].flatMap(oidsOf)
-  }
-
-  /** Whether all rows are in the answer already. */
-  get isBegun(): boolean {
-    return this.#builder !== undefined
-  }
-
-  get columns(): number {
-    return this.#fields.length
-  }
-
-  /** Columns of anonymous records that may hold moments, and their types. */
-  get foreignRecords(): ReadonlyArray<readonly [column: number, oid: number]> {
-    return [...this.#oids.entries()].filter(
-      ([column, oid]) => isRecord(oid) && this.#waiting.some((row) => holdsMoment(row[column] ?? ""))
-    )
-  }
-
-  /** The binary form of a value in a column of {@link foreignRecords}. */
-  learnRecord(column: number, bytes: Buffer): void {
-    this.#records.set(column, partOf(this.#oids[column] ?? 0, bytes))
+    return this.#types.missing(this.#oids)
   }
 
   /** Every type is known now. */
@@ -105,14 +76,13 @@ export class Answer {
 
   /** To be called once nothing is unknown. */
   settleTypes(): void {
-    this.#types.settle([...this.#oids, ...this.#parts])
+    this.#types.settle(this.#oids)
   }
 
   #begin(): RowBuilder {
     const types = this.#oids.map((oid) => this.#types.get(oid))
-    const shape = (oid: number): Shape => this.#types.get(oid)?.shape ?? { _tag: "Scalar", scalar: "text" }
-    this.#decoders = this.#oids.map((oid, column) =>
-      decoder(shapeOf(this.#records.get(column) ?? oid, shape), this.#locale)
+    this.#decoders = types.map((type) =>
+      type === undefined ? (text: string) => text : decoder(type.shape, this.#locale)
     )
     this.#builder = new RowBuilder(
       this.#fields.map(({ name }, i) => ({ name, type: types[i]?.name ?? null })),

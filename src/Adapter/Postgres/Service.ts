@@ -13,7 +13,6 @@ import { type Config, hostsOf } from "./Config.js"
 import { type Confidential, oversized, refused } from "./Failure.js"
 import { planLines } from "./Plan.js"
 import { privilegesOf, privilegesQuery } from "./Privileges.js"
-import { sample } from "./Record.js"
 import type { PooledSession } from "./SessionPool.js"
 import * as Sessions from "./Sessions.js"
 import { type CatalogRow, lookup, Types } from "./Type.js"
@@ -120,26 +119,6 @@ export const make = (config: Config): Effect.Effect<AdapterService, never, Scope
         answer.settleTypes()
       })
 
-    /**
-     * Asks what anonymous records are made of that may hold moments. It costs about as much as the statement itself, so
-     * it gets no more time than that took, and where it fails the records stay as they are.
-     */
-    const learnRecords = (answer: Answer, { params, sql }: AdmittedQuery, timeoutMs: number) =>
-      Effect.forEach(
-        answer.foreignRecords,
-        ([column, oid]) =>
-          ask(sample(sql, answer.columns, column, oid), params.map(parameterText), timeoutMs).pipe(
-            Effect.flatMap(([row]) => {
-              const bytes = row?.[0]
-              return bytes
-                ? Effect.sync(() => answer.learnRecord(column, Buffer.from(bytes.slice(2), "hex")))
-                : Effect.void
-            }),
-            Effect.ignore
-          ),
-        { discard: true }
-      )
-
     /** Sends the caller's statement; one that the grammar could not read is only parsed. */
     const read = (
       query: AdmittedQuery,
@@ -192,7 +171,6 @@ export const make = (config: Config): Effect.Effect<AdapterService, never, Scope
       query: (query, limits) =>
         Effect.suspend(() => {
           let answer: Answer | undefined
-          const from = performance.now()
           const sink = (session: PooledSession) => {
             const unchecked = session.parameter("server_encoding") === "SQL_ASCII"
             answer = new Answer(
@@ -211,13 +189,9 @@ export const make = (config: Config): Effect.Effect<AdapterService, never, Scope
             () => {
               if (answer === undefined) return Effect.dieMessage("no answer was begun")
               const begun = answer
-              if (begun.isBegun) return Effect.sync(() => begun.finish())
-              const took = performance.now() - from
-              const atMost = Math.min((limits.timeoutMs - took) / 2, 2 * took + 1000)
-              return learnRecords(begun, query, atMost).pipe(
-                Effect.zipRight(complete(begun, limits.timeoutMs)),
-                Effect.map(() => begun.finish())
-              )
+              return begun.unknownTypes.length === 0
+                ? Effect.sync(() => begun.finish())
+                : Effect.map(complete(begun, limits.timeoutMs), () => begun.finish())
             }
           )
         }),

@@ -70,46 +70,14 @@ layer(TestServer.layer, { timeout: 120_000, excludeTestServices: true })("servic
     })
   )
 
-  it.scoped("moments in anonymous records are in UTC, too", () =>
+  it.scoped("anonymous records are the engine's text: what they are made of is not on the wire", () =>
     Effect.gen(function* () {
       const { writer } = yield* TestServer.Database
       const adapter = yield* Postgres.make(
         TestServer.configOf(writer, { options: "-c TimeZone=Asia/Kolkata -c DateStyle=German" })
       )
-      const [a, b] = ["timestamptz '2024-07-01 12:00:00.5+00'", "'2024-07-01 12:00:00+07'::text"]
-      const { columnTypes, rows } = yield* ask(
-        adapter,
-        `with x as (select row(1, ${a}, ${b}) as r, i from generate_series(1, 2) i)
-         select case i when 2 then r end as a, row(r, $1::text) as b, array_agg(row(r)) as c, row(tstzrange(${a}, null)) as d,
-           row(array[null, ${a}]) as e, '--' as f, row(${b}) as g, array[]::record[] as h
-         from x group by r, i order by i; -- done;`,
-        { params: ["x;"] }
-      )
-      expect(columnTypes).toEqual([
-        "record",
-        "record",
-        "record[]",
-        "record",
-        "record",
-        "text",
-        "record",
-        "record[]"
-      ])
-      const r = '(1,"2024-07-01 12:00:00.5+00","2024-07-01 12:00:00+07")'
-      const inside = r.replaceAll('"', '""')
-      const same = [
-        `("${inside}",x;)`,
-        [`("${inside}")`],
-        '("[""2024-07-01 12:00:00.5+00"",)")',
-        '("{NULL,""2024-07-01 12:00:00.5+00""}")',
-        "--",
-        '("2024-07-01 12:00:00+07")',
-        []
-      ]
-      expect(rows).toEqual([
-        [null, ...same],
-        [r, ...same]
-      ])
+      const row = rowsOf(adapter, "select row(1, timestamptz '2024-07-01 12:00:00.5+00')")
+      expect(yield* row).toEqual([['(1,"2024-07-01 17:30:00.5+05:30")']])
     })
   )
 
