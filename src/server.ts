@@ -26,7 +26,7 @@ export interface ServeOptions {
   readonly output?: NodeJS.WritableStream | undefined
   /** Whether answers have `structuredContent` beside their text. Default: true. */
   readonly structuredContent?: boolean | undefined
-  /** Values that no answer may hold. Default: none; an adapter of ours never puts its own into an answer. */
+  /** Values that no message and no hint of a failure may hold. Default: none; an adapter of ours never tells its own. */
   readonly secrets?: ReadonlyArray<Redacted.Redacted<string>> | undefined
 }
 

@@ -4,6 +4,7 @@
  */
 import { randomUUID } from "node:crypto"
 import { isJsonObject } from "../JsonObject.js"
+import { numberAt, stringEnd } from "../JsonText.js"
 
 const paramsOf = (message: unknown): ReadonlyArray<unknown> | undefined => {
   const params = isJsonObject(message) ? message["params"] : undefined
@@ -15,16 +16,6 @@ const paramsOf = (message: unknown): ReadonlyArray<unknown> | undefined => {
 const isRounded = (value: unknown) =>
   typeof value === "number" && Number.isInteger(value) && !Number.isSafeInteger(value)
 
-const number = /-?\d+(\.\d+)?([eE][+-]?\d+)?/y
-
-const stringEnd = (text: string, start: number): number => {
-  for (let end = text.indexOf('"', start + 1); ; end = text.indexOf('"', end + 1)) {
-    let backslashes = 0
-    while (text[end - 1 - backslashes] === "\\") backslashes++
-    if (backslashes % 2 === 0) return end
-  }
-}
-
 /** The same JSON with each long integer as a string behind `mark`. */
 const marked = (text: string, mark: string): string => {
   let result = ""
@@ -33,13 +24,12 @@ const marked = (text: string, mark: string): string => {
     const c = text[at] ?? ""
     if (c === '"') at = stringEnd(text, at)
     else if (c === "-" || (c >= "0" && c <= "9")) {
-      number.lastIndex = at
-      const [digits = c, fraction, exponent] = number.exec(text) ?? []
-      if (digits.length > 15 && fraction === undefined && exponent === undefined) {
+      const { digits, isInteger } = numberAt(text, at)
+      if (digits.length > 15 && isInteger) {
         result += `${text.slice(copied, at)}"${mark}${digits}"`
         copied = at + digits.length
       }
-      at += digits.length - 1
+      at += Math.max(0, digits.length - 1)
     }
   }
   return result + text.slice(copied)

@@ -1,5 +1,5 @@
 /** JSON text as a value, where a JavaScript value says exactly the same. */
-
+import { numberAt, stringEnd } from "../../JsonText.js"
 import type { Cell } from "../../Rows.js"
 
 /** A decimal number's sign, digits and exponent, so that equal numbers have equal texts. */
@@ -21,17 +21,6 @@ const isExact = (number: string): boolean => {
 /** Deeper structures are left as text: serialising them would exhaust the stack. */
 const maxDepth = 500
 
-const numberAt = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/y
-
-const endOfString = (text: string, start: number): number => {
-  for (let end = text.indexOf('"', start + 1); ; end = text.indexOf('"', end + 1)) {
-    if (end < 0) return text.length - 1
-    let backslashes = 0
-    while (text[end - 1 - backslashes] === "\\") backslashes++
-    if (backslashes % 2 === 0) return end
-  }
-}
-
 /** Whether `JSON.parse` keeps everything: all numbers, and no object with a key twice. */
 const isFaithful = (text: string): boolean => {
   const open: Array<Set<string> | null> = []
@@ -39,7 +28,7 @@ const isFaithful = (text: string): boolean => {
   for (let at = 0; at < text.length; at++) {
     switch (text[at]) {
       case '"': {
-        const end = endOfString(text, at)
+        const end = stringEnd(text, at)
         const keys = open.at(-1)
         if (keyNext && keys) {
           const key: string = JSON.parse(text.slice(at, end + 1))
@@ -78,10 +67,9 @@ const isFaithful = (text: string): boolean => {
       case "7":
       case "8":
       case "9": {
-        numberAt.lastIndex = at
-        const number = numberAt.exec(text)?.[0] ?? ""
-        if (number.length > 15 || /[eE]/.test(number)) if (!isExact(number)) return false
-        at += Math.max(0, number.length - 1)
+        const { digits } = numberAt(text, at)
+        if (digits.length > 15 || /[eE]/.test(digits)) if (!isExact(digits)) return false
+        at += Math.max(0, digits.length - 1)
         break
       }
     }
