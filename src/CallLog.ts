@@ -63,6 +63,7 @@ export type EventName =
   | "source_connected"
   | "source_lost"
   | "source_recovered"
+  /** An unforeseen fault that ends the process. Those of a configuration are told before there is a log. */
   | "fatal"
   /** Something that wrote to the console, or Effect's own logger. */
   | "message"

@@ -25,7 +25,7 @@ export interface McpServerOptions {
   readonly stdio: Stdio
   /** Whether results have structured content beside their text. */
   readonly structuredContent: boolean
-  /** Texts that no answer may hold. */
+  /** Texts that no message and no hint of a failure may hold. */
   readonly secrets: ReadonlyArray<string>
 }
 

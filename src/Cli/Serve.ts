@@ -1,5 +1,6 @@
 /** `mcp-query SOURCE...`: serves over stdio until the client is done or a signal comes. */
 import { setFlagsFromString } from "node:v8"
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Logger from "effect/Logger"
@@ -83,6 +84,7 @@ export const serve = (settings: Settings): Effect.Effect<void, FatalError> =>
         sources
       )
     }).pipe(
+      Effect.tapErrorCause((cause) => log.event("error", "fatal", { cause: Cause.squash(cause) })),
       Effect.provideService(CallLog, log),
       Effect.provide(logEffects(log)),
       Effect.provideService(Scope.Scope, scope)
