@@ -2,6 +2,7 @@
 import type * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
+import * as AST from "effect/SchemaAST"
 import type { Engine } from "./Adapter.js"
 import { closest } from "./Closest.js"
 import { type InputIssue, InvalidInput, type QueryError } from "./QueryError.js"
@@ -41,11 +42,19 @@ const reasonOf = (issue: SchemaIssue): InputIssue["reason"] => {
   }
 }
 
+/** Faults that are told of one by one; any others are counted. */
+const mostIssues = 20
+
+/** Characters of a path, which holds the caller's own names. */
+const longestPath = 100
+
 const toInputIssue = (issue: SchemaIssue): InputIssue => {
   const unexpected = issue.kind === "unexpected"
-  const [near] = unexpected ? closest(String(issue.path.at(-1)), issue.known, 1) : []
+  const path = formatPath(issue.path)
+  const short = path.length <= longestPath
+  const [near] = unexpected && short ? closest(String(issue.path.at(-1)), issue.known, 1) : []
   return {
-    path: formatPath(issue.path),
+    path: short ? path : `${path.slice(0, longestPath).replace(/[\ud800-\udbff]$/, "")}…`,
     reason: reasonOf(issue),
     expected: unexpected
       ? near === undefined
@@ -70,28 +79,53 @@ const sentence = ({ expected, path, reason, received }: InputIssue): string => {
   }
 }
 
-/** All faults in one failure; the first gives its reason. */
-export const invalidInput = (issues: readonly [InputIssue, ...Array<InputIssue>]): InvalidInput =>
+/** The faults in one failure, and how many `others` there are; the first gives its reason. */
+export const invalidInput = (issues: readonly [InputIssue, ...Array<InputIssue>], others = 0): InvalidInput =>
   new InvalidInput({
     reason: issues[0].reason,
-    message: issues.map(sentence).join(" "),
+    message: [
+      ...(others > 0
+        ? [`There are ${issues.length + others} faults; these are the first ${issues.length}.`]
+        : []),
+      ...issues.map(sentence)
+    ].join(" "),
     issues
   })
 
-/** The arguments as the schema's type, or every fault of them. */
-export const decodeArguments =
-  <S extends Schema.Schema.AnyNoContext>(schema: S) =>
-  (args: unknown): Either.Either<Schema.Schema.Type<S>, InvalidInput> =>
-    Either.mapLeft(
-      Schema.decodeUnknownEither(schema, { errors: "all", onExcessProperty: "error" })(args ?? {}),
-      (error) => {
-        const [first, ...rest] = schemaIssues(error.issue).map(toInputIssue)
-        return invalidInput([
+const keysOf = ({ ast }: Schema.Schema.AnyNoContext): ReadonlySet<string> =>
+  new Set(AST.getPropertySignatures(ast).map(({ name }) => String(name)))
+
+/**
+ * The arguments with only the first few of those that are not `known`, and how many others there were: a Schema takes
+ * seconds to find fault with each of very many.
+ */
+const withoutMost = (known: ReadonlySet<string>, args: unknown): readonly [args: unknown, others: number] => {
+  if (typeof args !== "object" || args === null) return [args, 0]
+  const unknown = Object.keys(args).filter((key) => !known.has(key))
+  if (unknown.length <= mostIssues) return [args, 0]
+  const dropped = new Set(unknown.slice(mostIssues))
+  return [Object.fromEntries(Object.entries(args).filter(([key]) => !dropped.has(key))), dropped.size]
+}
+
+/** The arguments as the schema's type, or the faults of them. */
+export const decodeArguments = <S extends Schema.Schema.AnyNoContext>(schema: S) => {
+  const decode = Schema.decodeUnknownEither(schema, { errors: "all", onExcessProperty: "error" })
+  const known = keysOf(schema)
+  return (args: unknown): Either.Either<Schema.Schema.Type<S>, InvalidInput> => {
+    const [kept, others] = withoutMost(known, args ?? {})
+    return Either.mapLeft(decode(kept), (error) => {
+      const all = schemaIssues(error.issue)
+      const [first, ...rest] = all.slice(0, mostIssues).map(toInputIssue)
+      return invalidInput(
+        [
           first ?? { path: "", reason: "wrong_type", expected: "an object", received: "something else" },
           ...rest
-        ])
-      }
-    )
+        ],
+        others + Math.max(0, all.length - mostIssues)
+      )
+    })
+  }
+}
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
@@ -117,15 +151,29 @@ export const sqlField = Schema.String.pipe(Schema.minLength(1), Schema.maxLength
 /** A number of JSON; integers that a JavaScript number would round come as bigint. */
 const JsonNumber = Schema.declare(
   (value): value is number | bigint => typeof value === "bigint" || Number.isFinite(value),
-  { description: "a number", jsonSchema: { type: "number" } }
+  { description: "a number" }
 )
 
+/** As many as PostgreSQL's protocol carries; the other engines take fewer. */
+const mostParams = 65_535
+
+/** How many there are is looked at first: a Schema takes seconds to find fault with each of very many. */
 export const paramsField = optional(
-  Schema.Array(
-    Schema.Union(Schema.String, JsonNumber, Schema.Boolean, Schema.Null).annotations({
-      description: "a string, number, boolean or null"
-    })
-  )
+  Schema.compose(
+    Schema.Array(Schema.Unknown).pipe(
+      Schema.maxItems(mostParams, { description: "an array of at most 65,535 values" })
+    ),
+    Schema.Array(
+      Schema.Union(Schema.String, JsonNumber, Schema.Boolean, Schema.Null).annotations({
+        description: "a string, number, boolean or null"
+      })
+    )
+  ).annotations({
+    jsonSchema: {
+      type: "array",
+      items: { anyOf: [{ type: "string" }, { type: "number" }, { type: "boolean" }, { type: "null" }] }
+    }
+  })
 )
 
 export const numberField = (most: number) =>

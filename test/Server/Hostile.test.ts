@@ -1,6 +1,7 @@
 /** Arguments that are long in the worst way: the call is answered, and so is everything behind it. */
 import { join } from "node:path"
 import { beforeAll, describe, expect, it } from "vitest"
+import type { ErrorAnswer } from "../support/Answer.js"
 import { fill, folder } from "../support/Folder.js"
 import { Program } from "../support/Program.js"
 
@@ -16,7 +17,7 @@ const answerOf = async (name: string, args: object) => {
   const call = server.begin("tools/call", { name, arguments: args })
   const ping = server.begin("ping")
   await server.answer(ping)
-  return (await server.answerTo(call)) as { readonly error?: { readonly reason: string } }
+  return (await server.answerTo(call)) as { readonly error?: ErrorAnswer }
 }
 
 describe("explain", () => {
@@ -51,5 +52,58 @@ describe("schema", () => {
         issues: [{ path: "name", received: "a string of 20001 characters" }]
       }
     })
+  })
+})
+
+describe("arguments", () => {
+  const lengthOf = (answer: object) => JSON.stringify(answer).length
+
+  it("tells the first of very many faults, and how many others there are", async () => {
+    const sql = "select 1"
+    const wrong = await answerOf("query", { sql, params: Array.from({ length: 60_000 }, () => ({})) })
+    expect(wrong.error?.issues).toHaveLength(20)
+    expect(wrong).toMatchObject({
+      error: {
+        category: "invalid_input",
+        reason: "wrong_type",
+        message: expect.stringMatching(
+          /^There are 60000 faults; these are the first 20\. The argument params\[0\] must/
+        ),
+        issues: expect.arrayContaining([
+          expect.objectContaining({ path: "params[0]", received: "an object" })
+        ])
+      }
+    })
+    const unknown = await answerOf("query", {
+      ...Object.fromEntries(Array.from({ length: 100_000 }, (_, at) => [`key${at}`, at])),
+      sql
+    })
+    expect(unknown.error?.issues).toHaveLength(20)
+    expect(unknown.error?.message).toMatch(/^There are 100000 faults/)
+    for (const answer of [wrong, unknown]) expect(lengthOf(answer)).toBeLessThan(8000)
+  })
+
+  it("takes as many values as an engine could, and looks at none of more", async () => {
+    const params = Array.from({ length: 65_536 }, () => ({}))
+    expect(await answerOf("query", { sql: "select 1", params })).toMatchObject({
+      error: {
+        reason: "out_of_range",
+        issues: [
+          { path: "params", expected: "an array of at most 65,535 values", received: "an array of 65536" }
+        ]
+      }
+    })
+    const most = Array.from({ length: 32_766 }, (_, at) => at)
+    const sql = "select ?32766 as last"
+    expect(await answerOf("query", { sql, params: most })).toMatchObject({
+      value: { rows: [{ last: 32_765 }] }
+    })
+  })
+
+  it("repeats no endless name or value", async () => {
+    const key = "k".repeat(500_000)
+    const answer = await answerOf("query", { sql: "select 1", [key]: key, maxRows: key, source: key })
+    expect(answer.error?.issues?.map(({ path }) => path.length)).toEqual([101, 6, 7])
+    expect(lengthOf(answer)).toBeLessThan(4000)
   })
 })
