@@ -38,11 +38,14 @@ export interface CallLimits extends RowLimits {
   readonly timeoutMs: number
 }
 
-/** Limits of a program's own statements, as the {@link AdapterService.client} runs them: wide enough for any catalog, and still a bound. */
+/**
+ * Limits of a program's own statements, as the {@link AdapterService.client} runs them: wide enough for any catalog, and
+ * still a bound. Nothing is cut there: a statement beyond them fails with `query_failed` `resource_limit` or `timeout`.
+ */
 export const catalogLimits: CallLimits = {
   maxRows: 200_000,
   maxBytes: 64 * 2 ** 20,
-  maxCellBytes: 2 ** 20,
+  maxCellBytes: 64 * 2 ** 20,
   timeoutMs: 30_000,
   format: "columnar"
 }
@@ -73,7 +76,8 @@ export interface AdapterService {
   ) => Effect.Effect<ReadonlyArray<string>, AdapterFailure>
   /**
    * An `@effect/sql` client on the adapter's own connections, for catalogs and for embedding applications. Its
-   * statements fail with a `SqlError` whose `cause` is an {@link AdapterFailure}.
+   * statements fail with a `SqlError` whose `cause` is an {@link AdapterFailure}; an answer within {@link catalogLimits}
+   * is whole, and one beyond them is a failure.
    */
   readonly client: Effect.Effect<SqlClient, AdapterFailure, Scope>
   readonly report: Effect.Effect<SourceReport, AdapterFailure>

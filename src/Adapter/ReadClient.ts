@@ -9,20 +9,24 @@ import * as Effect from "effect/Effect"
 import type { Scope } from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { AdapterFailure } from "../QueryError.js"
+import type { RowSet } from "../Rows.js"
+import { inTime, tooLarge } from "./ClientLimits.js"
 
-/** The columns and rows of one statement, as far as a client needs them. */
-export interface Table {
-  readonly columns: ReadonlyArray<string>
-  readonly rows: ReadonlyArray<ReadonlyArray<unknown>>
-}
+/** What of an answer a client needs. */
+export type Table = Pick<RowSet, "columns" | "rows" | "truncatedBy" | "truncatedCells">
 
 export interface ReadClientOptions {
   readonly compiler: Compiler
   /** OpenTelemetry's `db.system.name`. */
   readonly system: string
-  /** Runs a statement of a program, not of a caller; the connection or session it uses is read-only. */
+  /** Runs a statement of a program, not of a caller, within `catalogLimits`; what it runs on is read-only. */
   readonly run: (sql: string, params: ReadonlyArray<unknown>) => Effect.Effect<Table, AdapterFailure>
 }
+
+const whole = (table: Table): Effect.Effect<Table, AdapterFailure> =>
+  table.truncatedBy === null && table.truncatedCells.length === 0
+    ? Effect.succeed(table)
+    : Effect.fail(tooLarge())
 
 const records = ({ columns, rows }: Table) =>
   rows.map((row) => Object.fromEntries(columns.map((column, index) => [column, row[index]])))
@@ -42,7 +46,7 @@ export const make = (options: ReadClientOptions): Effect.Effect<SqlClient, never
     )
     const run = (sql: string, params: ReadonlyArray<unknown>) =>
       Effect.mapError(
-        options.run(sql, params),
+        Effect.flatMap(inTime(options.run(sql, params)), whole),
         (failure) => new SqlError({ cause: failure, message: failure.message })
       )
     const execute: Connection["execute"] = (sql, params, transform) =>

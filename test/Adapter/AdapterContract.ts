@@ -8,7 +8,16 @@ import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
-import type { AdapterService, CallLimits, Parameter, Statement } from "../../src/Adapter.js"
+import * as TestClock from "effect/TestClock"
+import * as TestContext from "effect/TestContext"
+import * as TestServices from "effect/TestServices"
+import {
+  type AdapterService,
+  type CallLimits,
+  catalogLimits,
+  type Parameter,
+  type Statement
+} from "../../src/Adapter.js"
 import * as Policy from "../../src/Policy.js"
 import type { AdapterFailure } from "../../src/QueryError.js"
 import type { RowSet } from "../../src/Rows.js"
@@ -76,6 +85,9 @@ export interface EngineUnderTest<E, R> {
     readonly echo: string
     /** Would change data. */
     readonly write: string
+    /** What a true boolean is, and the bytes 1, 2, 255. */
+    readonly yes: string
+    readonly bytes: string
   }
   readonly values: ReadonlyArray<ValueExample>
   readonly errors: ReadonlyArray<ErrorExample>
@@ -516,6 +528,51 @@ export const adapterContract = <E, R>(test: Register<R>, engine: EngineUnderTest
           expect(failure.cause).toMatchObject({ _tag: "QueryFailed", reason: "unknown_table" })
         })
       )
+    )
+
+    on("the client's parameters keep their types", ({ adapter }) =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const sql = yield* adapter.client
+          const found = yield* sql`select 1 as found where ${3} = 3 and ${2.5} > 2.25 and ${"3"} = '3'
+            and ${9_007_199_254_740_993n} = 9007199254740993 and coalesce(${null}, 7) = 7
+            and ${true} = ${sql.literal(statements.yes)}
+            and ${Uint8Array.of(1, 2, 255)} = ${sql.literal(statements.bytes)}`
+          expect(found.map((row) => Object.values(row))).toEqual([[1]])
+          const [length] = yield* sql`select length(${"abcd"}) as n`.pipe(
+            Effect.orElse(() => sql`select len(${"abcd"}) as n`)
+          )
+          expect(length).toEqual({ n: 4 })
+        })
+      )
+    )
+
+    on("the client answers whole or fails", ({ adapter }) =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const client = yield* adapter.client
+          const [large] = yield* client.unsafe(statements.text(3_000_000))
+          expect(Object.values(large ?? {}).map((text) => String(text).length)).toEqual([3_000_000])
+          for (const endless of [statements.endless, statements.endlessText]) {
+            const failure = yield* Effect.flip(client.unsafe(endless))
+            expect(failure.cause).toMatchObject({ _tag: "QueryFailed", reason: "resource_limit" })
+          }
+        })
+      )
+    )
+
+    alone("the client's statement ends with its time", ({ adapter, isRunning }) =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const client = yield* adapter.client
+          const fiber = yield* Effect.fork(Effect.flip(client.unsafe(statements.runaway)))
+          yield* TestServices.provideLive(until(isRunning))
+          yield* TestClock.adjust(catalogLimits.timeoutMs)
+          const { cause } = yield* Fiber.join(fiber)
+          expect(cause).toMatchObject({ _tag: "QueryFailed", reason: "timeout" })
+          yield* TestServices.provideLive(until(Effect.map(isRunning, (running) => !running)))
+        })
+      ).pipe(Effect.provide(TestContext.TestContext))
     )
 
     on("the report names the engine", ({ adapter }) =>

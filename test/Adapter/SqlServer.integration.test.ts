@@ -214,7 +214,9 @@ describe.runIf(engine !== "none")(`SQL Server (${engine})`, () => {
       text: (n) => `select replicate(cast('x' as varchar(max)), ${n}) as t`,
       runaway: `select count_big(*) from ${cross(13)}`,
       echo: "select cast(@p1 as nvarchar(100)) as a, @p2 as b",
-      write: "insert into items(id, name) values (99, N'x')"
+      write: "insert into items(id, name) values (99, N'x')",
+      yes: "1",
+      bytes: "0x0102ff"
     },
     values: [
       {

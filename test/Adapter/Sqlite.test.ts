@@ -54,7 +54,9 @@ adapterContract(it.scopedLive, {
     text: (n) => `select substr(replace(hex(zeroblob(${n})), '0', 'x'), 1, ${n}) as t`,
     runaway,
     echo: "select ? as a, ? as b",
-    write: "insert into t values (2, 'b')"
+    write: "insert into t values (2, 'b')",
+    yes: "1",
+    bytes: "x'0102ff'"
   },
   values: [
     { what: "null", sql: "select null, 1/0", rows: [[null, null]], columnTypes: [null, null] },

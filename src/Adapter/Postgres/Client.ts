@@ -14,22 +14,25 @@ import * as Option from "effect/Option"
 import type { Scope } from "effect/Scope"
 import * as Stream from "effect/Stream"
 import pg from "pg"
+import { catalogLimits } from "../../Adapter.js"
 import type { AdapterFailure } from "../../QueryError.js"
+import { inTime, tooLarge } from "../ClientLimits.js"
 import { arrayText } from "./Container.js"
 import type { Ran } from "./Execution.js"
 import { type Confidential, oversized, refused } from "./Failure.js"
 import type { Lease, Sessions } from "./Sessions.js"
 import { maxMessageBytes, type Sink, type StatementText } from "./Wire.js"
 
-/** As many rows as a message can ask for. */
-const allRows = 2_147_483_647
+const { maxBytes, maxRows, timeoutMs } = catalogLimits
 const pageRows = 128
 
 const parameterText = (value: unknown): string | null => {
   if (value === null || value === undefined) return null
   if (typeof value === "string") return value
-  if (value instanceof Date) return value.toISOString()
-  if (value instanceof Uint8Array) return `\\x${Buffer.from(value).toString("hex")}`
+  // Of one that is no moment, the engine says so.
+  if (value instanceof Date) return Number.isNaN(value.getTime()) ? String(value) : value.toISOString()
+  if (ArrayBuffer.isView(value))
+    return `\\x${Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString("hex")}`
   if (Array.isArray(value)) return arrayText(value, parameterText)
   if (typeof value === "object") return JSON.stringify(value)
   return String(value)
@@ -40,7 +43,7 @@ interface Rows {
   readonly values: ReadonlyArray<ReadonlyArray<unknown>>
 }
 
-/** Runs one statement to its end, every value by the driver's own parsers. */
+/** Runs one statement to its end within {@link catalogLimits}, every value by the driver's own parsers. */
 type Run = (sql: string, params: ReadonlyArray<unknown>) => Effect.Effect<Rows, SqlError>
 
 const objects = ({ fields, values }: Rows): ReadonlyArray<Record<string, unknown>> =>
@@ -76,26 +79,37 @@ export const make = (
         let fields: ReadonlyArray<pg.FieldDef> = []
         let parsers: ReadonlyArray<(text: string) => unknown> = []
         const values: Array<ReadonlyArray<unknown>> = []
+        let size = 0
+        let isWhole = true
         const sink: Sink = {
           columns: (columns) => {
             fields = columns
             parsers = columns.map(({ dataTypeID }) => pg.types.getTypeParser(dataTypeID, "text"))
           },
-          row: (row) => values.push(row.map((text, i) => (text === null ? null : parsers[i]?.(text)))) > 0
-        }
-        const statement = { text: sql, values: params.map(parameterText), rows: allRows }
-        return Effect.flatMap(execute(statement, sink), (ran): Effect.Effect<Rows, AdapterFailure> => {
-          switch (ran._tag) {
-            case "Completed":
-              return Effect.succeed({ fields, values })
-            case "Refused":
-              return Effect.fail(
-                refused(ran.error, { said: sql, prefix: 0, timedOut: ran.timedOut, confidential })
-              )
-            case "Oversized":
-              return Effect.fail(oversized(maxMessageBytes))
+          row: (row) => {
+            for (const text of row) size += text?.length ?? 0
+            isWhole = values.length < maxRows && size <= maxBytes
+            if (isWhole) values.push(row.map((text, i) => (text === null ? null : parsers[i]?.(text))))
+            return isWhole
           }
-        })
+        }
+        // One row more than may be kept shows that there are more.
+        const statement = { text: sql, values: params.map(parameterText), rows: maxRows + 1 }
+        return Effect.flatMap(
+          inTime(execute(statement, sink)),
+          (ran): Effect.Effect<Rows, AdapterFailure> => {
+            switch (ran._tag) {
+              case "Completed":
+                return isWhole ? Effect.succeed({ fields, values }) : Effect.fail(tooLarge())
+              case "Refused":
+                return Effect.fail(
+                  refused(ran.error, { said: sql, prefix: 0, timedOut: ran.timedOut, confidential })
+                )
+              case "Oversized":
+                return Effect.fail(oversized(maxMessageBytes))
+            }
+          }
+        )
       }).pipe(Effect.mapError(sqlError))
 
   const reserved = (lease: Lease): Run => collect(lease.run)
@@ -123,7 +137,7 @@ export const make = (
 
   const reserve = Effect.map(Effect.mapError(sessions.reserve, sqlError), reserved)
 
-  const single: Run = collect((statement, sink) => sessions.run(statement, () => sink, allRows))
+  const single: Run = collect((statement, sink) => sessions.run(statement, () => sink, timeoutMs))
 
   const streamed: Connection["executeStream"] = (sql, params, transformRows) =>
     Stream.unwrapScoped(

@@ -48,8 +48,8 @@ export const typed = (value: unknown): TypedValue => {
     default:
       if (value === null || value === undefined) return text(null)
       if (value instanceof Date) return { type: TYPES.DateTimeOffset, value }
-      if (value instanceof Uint8Array) {
-        const bytes = Buffer.from(value)
+      if (ArrayBuffer.isView(value)) {
+        const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength)
         return bytes.length > longestBytes
           ? { type: TYPES.VarBinary, value: bytes }
           : { type: TYPES.VarBinary, value: bytes, length: longestBytes }

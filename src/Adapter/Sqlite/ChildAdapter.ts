@@ -5,10 +5,10 @@ import {
   type CallLimits,
   catalogLimits,
   type Engine,
-  type SourceReport,
-  type Statement
+  type Parameter,
+  type SourceReport
 } from "../../Adapter.js"
-import type { AdapterFailure } from "../../QueryError.js"
+import { type AdapterFailure, QueryFailed } from "../../QueryError.js"
 import type { RowSet } from "../../Rows.js"
 import type { ChildPool } from "./ChildPool.js"
 import type { Refusal, StatementRequest } from "./Protocol.js"
@@ -34,10 +34,28 @@ const planLines = ({ rows }: RowSet): ReadonlyArray<string> => {
   })
 }
 
+/** A value that a program gives the client, as it is. The driver would take NaN for NULL, and has no other kinds. */
+const toParameter = (value: unknown, index: number): Effect.Effect<Parameter | Uint8Array, QueryFailed> => {
+  if (value === null || value === undefined) return Effect.succeed(null)
+  if (value instanceof Uint8Array) return Effect.succeed(value)
+  if (value instanceof Int8Array)
+    return Effect.succeed(new Uint8Array(value.buffer, value.byteOffset, value.byteLength))
+  if (typeof value === "string" || typeof value === "bigint" || typeof value === "boolean")
+    return Effect.succeed(value)
+  if (typeof value === "number" && !Number.isNaN(value)) return Effect.succeed(value)
+  return Effect.fail(
+    new QueryFailed({
+      reason: "parameters",
+      message: `Parameter ${index + 1} has no SQLite type.`,
+      hint: "Give text, a number, a bigint, a boolean, bytes or null; a Date as text in the column's own form."
+    })
+  )
+}
+
 export const make = ({ describe, engine, pool, toFailure }: ChildAdapterOptions): AdapterService => {
   const run = (
     kind: StatementRequest["kind"],
-    { params, sql }: Statement,
+    { params, sql }: Pick<StatementRequest, "params" | "sql">,
     limits: CallLimits
   ): Effect.Effect<RowSet, AdapterFailure> =>
     Effect.flatMap(
@@ -45,11 +63,9 @@ export const make = ({ describe, engine, pool, toFailure }: ChildAdapterOptions)
       (reply) => (reply.ok ? Effect.succeed(reply.rows) : Effect.fail(toFailure(reply.refusal)))
     )
 
-  const catalog = (sql: string, params: ReadonlyArray<unknown>) =>
-    run(
-      "catalog",
-      { sql, params: params.map((value) => (value === null ? null : String(value))) },
-      catalogLimits
+  const catalog = (sql: string, values: ReadonlyArray<unknown>) =>
+    Effect.flatMap(Effect.forEach(values, toParameter), (params) =>
+      run("catalog", { sql, params }, catalogLimits)
     )
 
   return {

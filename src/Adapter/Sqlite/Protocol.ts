@@ -9,10 +9,11 @@ export interface SqliteSetup {
 
 export interface StatementRequest {
   readonly id: number
-  /** `catalog` statements are this project's own; they answer records without limits. */
+  /** `catalog` statements are this project's own; they answer within wider limits. */
   readonly kind: "query" | "explain" | "catalog"
   readonly sql: string
-  readonly params: ReadonlyArray<Parameter>
+  /** Bytes only in a program's own statements. */
+  readonly params: ReadonlyArray<Parameter | Uint8Array>
   readonly limits: RowLimits
   /** Until when the engine may wait for a lock, in milliseconds since 1970. */
   readonly lockDeadline: number

@@ -21,7 +21,7 @@ export const toCell = (value: Native): Cell => {
 const int64 = 2 ** 63
 
 /** A caller's parameter as the driver binds it: whole numbers that fit are INTEGER, other numbers REAL, as literals are. */
-export const toBinding = (value: Parameter): null | bigint | number | string => {
+export const toBinding = (value: Parameter | Uint8Array): null | bigint | number | string | Uint8Array => {
   if (typeof value === "bigint") return BigInt.asIntN(64, value) === value ? value : Number(value)
   if (typeof value === "boolean") return value ? 1n : 0n
   if (typeof value === "number" && Number.isInteger(value) && value >= -int64 && value < int64)

@@ -39,7 +39,9 @@ adapterContract(it.scopedLive, {
     text: (n) => `select substr(replace(hex(zeroblob(${n})), '0', 'x'), 1, ${n}) as t`,
     runaway: "with recursive c(i) as (select id from t union all select i + 1 from c) select count(*) from c",
     echo: "select ? as a, ? as b",
-    write: "insert into t values (2, 'b')"
+    write: "insert into t values (2, 'b')",
+    yes: "1",
+    bytes: "x'0102ff'"
   },
   values: [
     { what: "a sheet", sql: "select * from t", columnTypes: ["INTEGER", "TEXT"], rows: [[1, "a"]] },

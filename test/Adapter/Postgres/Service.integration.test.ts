@@ -5,9 +5,12 @@ import type { SqlError } from "@effect/sql/SqlError"
 import { describe, expect, layer, it as unshared } from "@effect/vitest"
 import * as Chunk from "effect/Chunk"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Stream from "effect/Stream"
+import * as TestClock from "effect/TestClock"
+import * as TestContext from "effect/TestContext"
 import * as Postgres from "../../../src/Adapter/Postgres.js"
-import { Adapter } from "../../../src/Adapter.js"
+import { Adapter, catalogLimits } from "../../../src/Adapter.js"
 import { admit } from "../../../src/Policy.js"
 import * as Proxy from "./Proxy.js"
 import { ask, limits, rowsOf } from "./Query.js"
@@ -184,6 +187,56 @@ layer(TestServer.layer, { timeout: 120_000, excludeTestServices: true })("servic
         expect(Chunk.size(streamed)).toBe(1000)
         expect(yield* rowsOf(adapter, "select 1")).toEqual([[1]])
       })
+    )
+
+    it.scoped("parameters keep their types", () =>
+      Effect.gen(function* () {
+        const sql = yield* Effect.flatMap(writer, ({ client }) => client)
+        const rows = yield* sql`select 1 as found where ${3} = 3 and ${2.5} > 2.25 and ${"3"} = '3'
+          and ${9_007_199_254_740_993n} = 9007199254740993 and coalesce(${null}, 7) = 7 and ${true}
+          and ${Uint8Array.of(1, 2, 255)} = '\\x0102ff'::bytea and ${Int8Array.of(-1)} = '\\xff'::bytea
+          and ${new Date(0)} = '1970-01-01 00:00Z'::timestamptz`
+        expect(rows).toEqual([{ found: 1 }])
+        const { cause } = yield* Effect.flip(sql`select ${new Date(Number.NaN)}::timestamptz`)
+        expect(cause).toMatchObject({ _tag: "QueryFailed", reason: "type_mismatch" })
+      })
+    )
+
+    it.scoped("answers whole or fails, in a transaction as well", () =>
+      Effect.gen(function* () {
+        const adapter = yield* writer
+        const sql = yield* adapter.client
+        const [large] = yield* sql<{ t: string }>`select repeat('x', 3000000) as t`
+        expect(large?.t).toHaveLength(3_000_000)
+        for (const endless of [
+          sql`select generate_series(1, 9000000000) as i`,
+          sql`select repeat('x', 100000) as t, generate_series(1, 9000000000) as i`
+        ])
+          for (const statement of [endless, sql.withTransaction(endless)]) {
+            const { cause } = yield* Effect.flip(statement)
+            expect(cause).toMatchObject({ _tag: "QueryFailed", reason: "resource_limit" })
+          }
+        expect(yield* rowsOf(adapter, "select 1")).toEqual([[1]])
+      })
+    )
+
+    it.scoped("a statement ends with its time, in the engine and out of it", () =>
+      Effect.gen(function* () {
+        const sql = yield* Effect.flatMap(writer, ({ client }) => client)
+        expect(yield* sql`select current_setting('statement_timeout') as a`).toEqual([{ a: "29990ms" }])
+        for (const statement of [
+          sql`select pg_sleep(3600)`,
+          sql.withTransaction(sql`select pg_sleep(3600)`)
+        ]) {
+          // An idle session: the clock must not pass while one is opened.
+          yield* sql`select 1`
+          const fiber = yield* Effect.fork(Effect.flip(statement))
+          yield* TestClock.adjust(catalogLimits.timeoutMs)
+          expect(yield* Fiber.join(fiber)).toMatchObject({
+            cause: { _tag: "QueryFailed", reason: "timeout" }
+          })
+        }
+      }).pipe(Effect.provide(TestContext.TestContext))
     )
 
     it.scoped("failures carry the adapter's own", () =>
