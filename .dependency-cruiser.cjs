@@ -1,8 +1,8 @@
 /** The import direction of ARCHITECTURE.md; `npm run lint` holds it. */
 
 const engine = "^src/Adapter/(Sqlite|Postgres|SqlServer|Excel)(/|\\.ts$)"
-const port = "^src/(Adapter|QueryError|QueryResult|Rows)\\.ts$"
-const middle = "^src/(Policy|Catalog|Hint|Sources|CallLog|Settings)(/|\\.ts$)"
+const port = "^src/(Adapter|CatalogReader|Dialect|QueryError|QueryResult|Rows)\\.ts$"
+const middle = "^src/(Policy|Engines|Catalog|Hint|Sources|CallLog|Settings)(/|\\.ts$)"
 const tools = "^src/(Tool|Tools)(/|\\.ts$)"
 const server = "^src/McpServer(/|\\.ts$)"
 const top = "^src/(Cli/|main\\.ts$)"

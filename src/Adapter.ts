@@ -5,11 +5,13 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Brand } from "effect/Brand"
 import * as Context from "effect/Context"
-import type * as Effect from "effect/Effect"
+import * as Effect from "effect/Effect"
 import type { Scope } from "effect/Scope"
+import type { Dialect, Mode } from "./Dialect.js"
 import type { AdapterFailure } from "./QueryError.js"
 import type { RowLimits, RowSet } from "./Rows.js"
 
+/** Our engines. An application brings others with a `Dialect`. */
 export type Engine = "sqlite" | "postgres" | "mssql" | "excel" | "csv"
 
 /** A bigint is an integer like any other, also beyond 2^53. */
@@ -26,11 +28,13 @@ export interface Statement {
  * handed unchecked text.
  */
 export type AdmittedQuery = Statement & {
+  /** Whose rules admitted it. */
+  readonly engine: Engine | Dialect
   /**
    * `prepare_only`: the grammar here could not read the statement; the engine may say what is wrong with it, but must
    * not execute it. An engine that accepts it fails with `QueryRejected` `unverifiable`.
    */
-  readonly mode: "execute" | "prepare_only"
+  readonly mode: Mode
 } & Brand<"AdmittedQuery">
 
 /** Limits of one call. `timeoutMs` is what remains of the call's time; the caller interrupts when it has passed. */
@@ -66,7 +70,8 @@ export interface SourceReport {
 
 /** The service every adapter provides. Its failure channel is exactly {@link AdapterFailure}. */
 export interface AdapterService {
-  readonly engine: Engine
+  /** By whose rules its statements are admitted: one of our engines, or the Dialect of an application's own engine. */
+  readonly engine: Engine | Dialect
   /** Runs one admitted read. Interruption stops the statement in the engine. */
   readonly query: (query: AdmittedQuery, limits: CallLimits) => Effect.Effect<RowSet, AdapterFailure>
   /** The engine's plan as lines of text. The statement is never executed. */
@@ -81,6 +86,17 @@ export interface AdapterService {
    */
   readonly client: Effect.Effect<SqlClient, AdapterFailure, Scope>
   readonly report: Effect.Effect<SourceReport, AdapterFailure>
+}
+
+/** The same adapter, which runs nothing that the rules of another engine have admitted. */
+export const guarded = (service: AdapterService): AdapterService => {
+  const own =
+    <A>(run: (query: AdmittedQuery, limits: CallLimits) => Effect.Effect<A, AdapterFailure>) =>
+    (query: AdmittedQuery, limits: CallLimits) =>
+      query.engine === service.engine
+        ? run(query, limits)
+        : Effect.dieMessage("The statement was admitted for another engine.")
+  return { ...service, query: own(service.query), explain: own(service.explain) }
 }
 
 export class Adapter extends Context.Tag("mcp-query/Adapter")<Adapter, AdapterService>() {}

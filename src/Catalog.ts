@@ -3,18 +3,15 @@
  * At most four statements a call, whatever the number of objects; each engine's own are in `Catalog/`.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
-import type { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
-import type * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
-import type { AdapterService, Engine } from "./Adapter.js"
+import type { AdapterService } from "./Adapter.js"
 import { isPattern, searchOf, spelt } from "./Catalog/Name.js"
-import * as Postgres from "./Catalog/Postgres.js"
-import { clip, type Detail, groupBy, type ObjectFact, type Reader } from "./Catalog/Reader.js"
-import * as Sqlite from "./Catalog/Sqlite.js"
-import * as SqlServer from "./Catalog/SqlServer.js"
-import * as Workbook from "./Catalog/Workbook.js"
+import { clip, groupBy } from "./Catalog/Reader.js"
+import type { Description, Detail, ObjectFact, Read, Reader } from "./CatalogReader.js"
 import { closest } from "./Closest.js"
+import type { Dialect } from "./Dialect.js"
+import { dialectOf } from "./Engines.js"
 import { AdapterFailure, QueryFailed } from "./QueryError.js"
 import type { SchemaObject, SchemaResult } from "./SchemaResult.js"
 
@@ -47,29 +44,40 @@ const few = 15
 /** Names among which the closest is looked for. */
 const closestAmong = 5000
 
-const { note: _, ...delimited } = Workbook.reader
-
-const readers: Record<Engine, Reader> = {
-  sqlite: Sqlite.reader,
-  postgres: Postgres.reader,
-  mssql: SqlServer.reader,
-  excel: Workbook.reader,
-  csv: delimited
-}
+/** Of an engine whose Dialect has no reader. */
+export const unreadable = ({ language }: Dialect): QueryFailed =>
+  new QueryFailed({
+    reason: "engine_error",
+    message: "This source does not tell its schema.",
+    hint: `Read the engine's own catalog with query, in ${language}.`
+  })
 
 const isAdapterFailure = Schema.is(AdapterFailure)
 
-/** The adapter's failure is the cause of its client's; rows that do not decode are a fault of this program. */
-const toFailure = (error: SqlError | ParseResult.ParseError): Effect.Effect<never, AdapterFailure> =>
-  error._tag === "SqlError" && isAdapterFailure(error.cause) ? Effect.fail(error.cause) : Effect.die(error)
+/** The adapter's failure is the cause of its client's; rows that do not decode are a fault of the reader. */
+const toFailure = (error: Effect.Effect.Error<Read<unknown>>): Effect.Effect<never, AdapterFailure> => {
+  switch (error._tag) {
+    case "SqlError":
+      return isAdapterFailure(error.cause) ? Effect.fail(error.cause) : Effect.die(error)
+    case "ParseError":
+      return Effect.die(error)
+    default:
+      return Effect.fail(error)
+  }
+}
 
 const withClient = <A>(
   adapter: AdapterService,
-  use: (sql: SqlClient, reader: Reader) => Effect.Effect<A, SqlError | ParseResult.ParseError>
-): Effect.Effect<A, AdapterFailure> =>
-  Effect.scoped(
-    Effect.flatMap(adapter.client, (sql) => Effect.catchAll(use(sql, readers[adapter.engine]), toFailure))
+  use: (sql: SqlClient, reader: Reader) => Read<A>
+): Effect.Effect<A, AdapterFailure> => {
+  const dialect = dialectOf(adapter.engine)
+  if (dialect.catalog === undefined) return Effect.fail(unreadable(dialect))
+  return Effect.scoped(
+    Effect.flatMap(Effect.all([adapter.client, dialect.catalog]), ([sql, reader]) =>
+      Effect.catchAll(use(sql, reader), toFailure)
+    )
   )
+}
 
 /** No engine has a longer name, quoted and qualified. */
 const longestAsked = 2000
@@ -170,6 +178,8 @@ const objectsResult = (
   return { objects: shown, truncated: some.length === 0 }
 }
 
+const noDescriptions: ReadonlyMap<string, Description> = new Map()
+
 const describe = (
   sql: SqlClient,
   reader: Reader,
@@ -179,7 +189,7 @@ const describe = (
   Effect.gen(function* () {
     if (facts.length === 0) return []
     const columns = yield* reader.columns(sql, facts)
-    const described = yield* reader.describe(sql, facts, detail)
+    const described = yield* reader.describe?.(sql, facts, detail) ?? Effect.succeed(noDescriptions)
     return facts.map(
       ({ comment, id, kind, name }): SchemaObject => ({
         name,

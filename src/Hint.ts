@@ -9,9 +9,10 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
-import type { AdapterService, Engine } from "./Adapter.js"
-import type { ObjectFact } from "./Catalog/Reader.js"
+import type { AdapterService } from "./Adapter.js"
+import type { ObjectFact } from "./CatalogReader.js"
 import { closest } from "./Closest.js"
+import type { Dialect } from "./Dialect.js"
 import { type AdapterFailure, QueryFailed, type QueryReason } from "./QueryError.js"
 import type { RowSet } from "./Rows.js"
 import { CurrentCall, type Source } from "./Sources.js"
@@ -28,20 +29,19 @@ const freshMs = 60_000
 /** Tables whose columns are looked through. */
 const maxTables = 20
 
-const placeholders: Record<Engine, string> = {
-  sqlite: "?",
-  excel: "?",
-  csv: "?",
-  postgres: "$1, $2, …",
-  mssql: "@p1, @p2, …"
-}
+/** The first placeholder, and the second where they are numbered. */
+const placeholders = (first: string) => (/1$/.test(first) ? `${first}, ${first.slice(0, -1)}2, …` : first)
 
-const general = (reason: QueryReason, engine: Engine): string | undefined => {
+const general = (reason: QueryReason, dialect: Dialect): string | undefined => {
   switch (reason) {
     case "unknown_table":
-      return "Call schema to see all names."
+      return dialect.catalog === undefined
+        ? "Look the name up in the engine's own catalog."
+        : "Call schema to see all names."
     case "unknown_column":
-      return "Call schema with the table's name to see its columns."
+      return dialect.catalog === undefined
+        ? "Look the table's columns up in the engine's own catalog."
+        : "Call schema with the table's name to see its columns."
     case "unknown_function":
       return "Use a function of this engine's dialect, with the number and types of arguments that it takes."
     case "ambiguous_name":
@@ -49,8 +49,8 @@ const general = (reason: QueryReason, engine: Engine): string | undefined => {
     case "permission_denied":
       return "The login of this source lacks that right; use another object, or ask for the right."
     case "parameters":
-      return `Write ${placeholders[engine]} and give one value for each in params${
-        engine === "postgres" ? "; a cast such as $1::integer says what it is" : ""
+      return `Write ${placeholders(dialect.placeholder)} and give one value for each in params${
+        dialect.parameterHint === undefined ? "" : `; ${dialect.parameterHint}`
       }.`
     case "timeout":
       return "Make the statement do less (a WHERE, an aggregate, fewer joins), see its plan with explain, or raise timeoutMs."
@@ -66,17 +66,15 @@ const general = (reason: QueryReason, engine: Engine): string | undefined => {
 /** What an answer that was cut says about the rest. */
 export const truncationNotes = (
   { rows, truncatedBy, truncatedCells }: RowSet,
-  engine: Engine
+  { paging = "ORDER BY … LIMIT m OFFSET n" }: Dialect
 ): ReadonlyArray<string> => {
-  const page =
-    engine === "mssql" ? "ORDER BY … OFFSET n ROWS FETCH NEXT m ROWS ONLY" : "ORDER BY … LIMIT m OFFSET n"
   return [
     ...(truncatedBy === "max_rows"
-      ? [`There are more rows than these ${rows.length}: aggregate or filter, or page with ${page}.`]
+      ? [`There are more rows than these ${rows.length}: aggregate or filter, or page with ${paging}.`]
       : []),
     ...(truncatedBy === "max_bytes"
       ? [
-          `There are more rows than these ${rows.length}, cut by size: select fewer columns, or page with ${page}.`
+          `There are more rows than these ${rows.length}, cut by size: select fewer columns, or page with ${paging}.`
         ]
       : []),
     ...(truncatedCells.length > 0 ? ["Cells were cut: read the rest of a value with substring."] : [])
@@ -311,7 +309,7 @@ export const make = (): Hints => {
 
   const found = (source: Source, sql: string, failure: QueryFailed): Effect.Effect<string | undefined> => {
     const name = missingName(sql, failure)
-    if (name === undefined) return Effect.succeed(undefined)
+    if (name === undefined || source.dialect.catalog === undefined) return Effect.succeed(undefined)
     switch (failure.reason) {
       case "unknown_table":
         return ofTable(source, name)
@@ -334,7 +332,7 @@ export const make = (): Hints => {
               Effect.map(Option.flatMap(Option.fromNullable))
             )
       const advice =
-        Option.getOrUndefined(specific) ?? (hint === undefined ? general(reason, source.engine) : undefined)
+        Option.getOrUndefined(specific) ?? (hint === undefined ? general(reason, source.dialect) : undefined)
       const text = [hint, advice].filter((each) => each !== undefined).join(" ")
       return new QueryFailed({
         reason,

@@ -106,7 +106,8 @@ export const SourceList = Schema.Struct({
   sources: Schema.Array(
     Schema.Struct({
       id: Schema.String,
-      engine: Schema.Literal("sqlite", "postgres", "mssql", "excel", "csv"),
+      /** `sqlite`, `postgres`, `mssql`, `excel`, `csv`, or the name in an application's Dialect. */
+      engine: Schema.NonEmptyString,
       /** What the configuration says of it. */
       description: optional(Schema.String)
     })

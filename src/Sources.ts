@@ -6,24 +6,24 @@ import * as Arr from "effect/Array"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
-import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
-import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import { Owner, type OwnerToken } from "./Adapter/Owner.js"
-import { Adapter, type AdapterService, type Engine } from "./Adapter.js"
+import { Adapter, type AdapterService, type AdmittedQuery, type Engine, type Statement } from "./Adapter.js"
 import { CallLog } from "./CallLog.js"
-import { FatalError, type Problem } from "./FatalError.js"
+import type { Dialect } from "./Dialect.js"
+import * as Engines from "./Engines.js"
+import { FatalError } from "./FatalError.js"
+import * as Policy from "./Policy.js"
 import { type AdapterFailure, QueryFailed, QueryRejected } from "./QueryError.js"
-import { formatPath, schemaIssues } from "./SchemaIssue.js"
-import { defaultLimits, type Limits, PartialLimits } from "./Settings/Limits.js"
-import { SourceId } from "./Settings/SourceId.js"
+import { defaultLimits, type Limits, type PartialLimits } from "./Settings/Limits.js"
 import type { SourceSettings } from "./Settings.js"
 import * as Breaker from "./Sources/Breaker.js"
 import * as ConnectionEvents from "./Sources/ConnectionEvents.js"
+import { problemsOf } from "./Sources/Options.js"
 
 /** What a call and its source have to tell each other beside the answer. */
 export class CurrentCall extends Context.Tag("mcp-query/CurrentCall")<
@@ -38,9 +38,13 @@ export class CurrentCall extends Context.Tag("mcp-query/CurrentCall")<
 
 export interface Source {
   readonly id: string
-  readonly engine: AdapterService["engine"]
+  /** Its engine's public name. */
+  readonly engine: string
+  readonly dialect: Dialect
   readonly description: string | undefined
   readonly limits: Limits
+  /** Admits a statement by the rules of its engine. */
+  readonly admit: (statement: Statement) => Effect.Effect<AdmittedQuery, QueryRejected>
   /**
    * Runs `use` on the source's adapter, in its turn. Whatever the engine does, the answer comes within `timeoutMs`
    * (and the adapter's own time to stop a statement); `use` hears how much of it is left.
@@ -112,21 +116,28 @@ const isWorthRetrying = (failure: AdapterFailure): boolean =>
   failure._tag === "ConnectionFailed" && failure.reason === "closed" && failure.beforeFirstRow === true
 
 /** A source whose settings have been checked. */
-interface Definition extends Pick<Source, "id" | "engine" | "description" | "limits"> {
+interface Definition extends Pick<Source, "id" | "description" | "limits"> {
+  readonly engine: Engine | Dialect
   readonly acquire: Effect.Effect<AdapterService, never, Scope.Scope>
 }
 
 /** Statements are admitted by the grammar of the source's engine: an adapter of another one would run them unchecked. */
-const sameEngine = ({ engine, id }: Definition, service: AdapterService): Effect.Effect<AdapterService> =>
-  service.engine === engine
-    ? Effect.succeed(service)
-    : Effect.dieMessage(`The adapter of ${id} is for ${service.engine}; the source says ${engine}.`)
+const sameEngine = ({ engine, id }: Definition, service: AdapterService): Effect.Effect<AdapterService> => {
+  if (service.engine === engine) return Effect.succeed(service)
+  const [own, said] = [service.engine, engine].map((each) => Engines.dialectOf(each).name)
+  return Effect.dieMessage(
+    own === said
+      ? `The adapter of ${id} has another Dialect of the name ${own} than the source.`
+      : `The adapter of ${id} is for ${own}; the source says ${said}.`
+  )
+}
 
 const make = (definition: Definition): Effect.Effect<Source, never, Scope.Scope> =>
   Effect.gen(function* () {
     const log = yield* CallLog
     const scope = yield* Effect.scope
     const { description, engine, id, limits } = definition
+    const dialect = Engines.dialectOf(engine)
     const owner: OwnerToken = { source: id }
     const ready = yield* Deferred.make<AdapterService>()
     const begin = yield* Effect.once(
@@ -144,7 +155,7 @@ const make = (definition: Definition): Effect.Effect<Source, never, Scope.Scope>
     let queued = 0
     // False before the first answer, and after a statement was stopped: the next one may have to wait for a connection.
     let warm = false
-    const events = ConnectionEvents.make(id, log, scope)
+    const events = ConnectionEvents.make(id, dialect, log, scope)
     const breaker = Breaker.make(id, log)
 
     const inTurn = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | QueryRejected, R> =>
@@ -161,10 +172,12 @@ const make = (definition: Definition): Effect.Effect<Source, never, Scope.Scope>
 
     return {
       id,
-      engine,
+      engine: dialect.name,
+      dialect,
       description,
       limits,
       adapter,
+      admit: (statement) => Policy.admit(engine, statement),
       crashed: (by, error) => {
         if (by !== owner) return false
         breaker.crashed(error)
@@ -223,10 +236,11 @@ export interface SourceOptions {
   /** What callers name it by: `[a-z0-9_]+`. */
   readonly id: string
   /**
-   * The adapter's engine. It says by which grammar statements are admitted, how their parameters are written and how
-   * the schema is read; an adapter of another engine ends every call as a defect.
+   * The adapter's engine: one of ours by its name, any other as the Dialect that the adapter itself has. It says by which
+   * rules statements are admitted, how their parameters are written and how the schema is read; an adapter of another
+   * engine ends every call as a defect. That a source with a Dialect only reads rests on that Dialect and on the adapter.
    */
-  readonly engine: Engine
+  readonly engine: Engine | Dialect
   /** What a model is told of the source. */
   readonly description?: string | undefined
   /**
@@ -238,31 +252,8 @@ export interface SourceOptions {
   readonly adapter: Layer.Layer<Adapter>
 }
 
-const Options = Schema.Array(Schema.Struct({ id: SourceId, limits: Schema.optional(PartialLimits) }))
-
-const problemsOf = (options: ReadonlyArray<SourceOptions>): ReadonlyArray<Problem> => {
-  const decoded = Schema.decodeUnknownEither(Options, { errors: "all" })(options)
-  const faults = Either.isLeft(decoded) ? schemaIssues(decoded.left.issue) : []
-  const ids = options.map(({ id }) => id)
-  return [
-    ...(options.length === 0 ? [{ where: "sources", expected: "at least one source", found: "none" }] : []),
-    ...faults.map(({ expected, path, received }) => ({
-      where: formatPath(["sources", ...path]),
-      expected,
-      found: received
-    })),
-    ...ids
-      .filter((id, index) => ids.indexOf(id) < index)
-      .map((id) => ({
-        where: "sources",
-        expected: "an id of its own",
-        found: `a second ${JSON.stringify(id)}`
-      }))
-  ]
-}
-
 /**
- * The sources of an application. Ids and limits that do not fit end in one `FatalError` with all problems. Adapters are
+ * The sources of an application. Ids, Dialects and limits that do not fit end in one `FatalError` with all problems. Adapters are
  * built with the first call on them, and released with the scope.
  */
 export const fromOptions = (

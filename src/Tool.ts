@@ -3,8 +3,8 @@ import type * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import * as AST from "effect/SchemaAST"
-import type { Engine } from "./Adapter.js"
 import { closest } from "./Closest.js"
+import { longestStatement } from "./Policy.js"
 import { type InputIssue, InvalidInput, type QueryError } from "./QueryError.js"
 import { formatPath, type SchemaIssue, schemaIssues } from "./SchemaIssue.js"
 import type { CurrentCall, Source, SourcesService } from "./Sources.js"
@@ -144,7 +144,10 @@ export const optionalSourceField = (sources: SourcesService) => ({ source: optio
 export const sourceField = (sources: SourcesService) =>
   sources.all.length > 1 ? { source: sourceId(sources) } : optionalSourceField(sources)
 
-export const sqlField = Schema.String.pipe(Schema.minLength(1), Schema.maxLength(100_000)).annotations({
+export const sqlField = Schema.String.pipe(
+  Schema.minLength(1),
+  Schema.maxLength(longestStatement)
+).annotations({
   description: "1 to 100,000 characters"
 })
 
@@ -188,15 +191,6 @@ export const sourceOf = (sources: SourcesService, id: string | undefined): Sourc
   const source = sources.all.find((candidate) => candidate.id === id) ?? sources.all[0]
   if (source === undefined) throw new Error("There is no source.")
   return source
-}
-
-/** How each engine writes a positional parameter. */
-export const placeholder: Record<Engine, string> = {
-  sqlite: "?",
-  excel: "?",
-  csv: "?",
-  postgres: "$1",
-  mssql: "@p1"
 }
 
 /** The list of tools is read in every session; a source's whole description stands in the answer of `schema`. */

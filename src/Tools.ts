@@ -36,7 +36,7 @@ interface Target {
   readonly sql: string
   /** A source's id; may be left out where there is one source only. */
   readonly source?: string
-  /** Bound by position: `$1` (PostgreSQL), `?` (SQLite, workbooks, delimited text), `@p1` (SQL Server). */
+  /** Bound by position: `$1` (PostgreSQL), `?` (SQLite, workbooks, delimited text), `@p1` (SQL Server), or as a Dialect says. */
   readonly params?: ReadonlyArray<Parameter>
 }
 

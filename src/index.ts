@@ -11,6 +11,10 @@
 export * as Adapter from "./Adapter.js"
 /** Where the server's lines go: one for each call and each change of a source's connection. */
 export * as CallLog from "./CallLog.js"
+/** For those who write an adapter: how an engine's catalog is read, for `schema` and for hints. */
+export * as CatalogReader from "./CatalogReader.js"
+/** For those who write an adapter: `Dialect.Dialect` describes an engine that is none of ours. */
+export * as Dialect from "./Dialect.js"
 /** The faults of a configuration, all in one error. */
 export * as FatalError from "./FatalError.js"
 /** From a statement to one that an adapter takes: `Policy.admit`. */

@@ -6,7 +6,7 @@ import { basename } from "node:path"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { Scope } from "effect/Scope"
-import { Adapter, type AdapterService } from "../Adapter.js"
+import { Adapter, type AdapterService, guarded } from "../Adapter.js"
 import { Config, type ExcelSetup } from "./Excel/Config.js"
 import { toFailure } from "./Excel/Failure.js"
 import * as ChildAdapter from "./Sqlite/ChildAdapter.js"
@@ -35,13 +35,15 @@ export const make = (options: Options): Effect.Effect<AdapterService, never, Sco
       Telemetry.traced(
         // What runs the statements is SQLite.
         { system: "sqlite", namespace: basename(file) },
-        ChildAdapter.make({
-          engine,
-          pool,
-          toFailure: toFailure(engine === "excel" ? "workbook" : "text file"),
-          describe: (version) =>
-            `${engine === "excel" ? "Workbook" : "Delimited text"} read by SQLite ${version}`
-        })
+        guarded(
+          ChildAdapter.make({
+            engine,
+            pool,
+            toFailure: toFailure(engine === "excel" ? "workbook" : "text file"),
+            describe: (version) =>
+              `${engine === "excel" ? "Workbook" : "Delimited text"} read by SQLite ${version}`
+          })
+        )
       )
   )
 }

@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { Scope } from "effect/Scope"
-import { Adapter, type AdapterService } from "../Adapter.js"
+import { Adapter, type AdapterService, guarded } from "../Adapter.js"
 import { Config } from "./SqlServer/Config.js"
 import * as Telemetry from "./Telemetry.js"
 
@@ -28,7 +28,7 @@ export const make = (options: Options): Effect.Effect<AdapterService, never, Sco
   const config = Config.make(options)
   return Effect.promise(() => import("./SqlServer/Service.js")).pipe(
     Effect.flatMap(({ make }) => make(config)),
-    Effect.map((service) => Telemetry.traced(databaseOf(config), service))
+    Effect.map((service) => Telemetry.traced(databaseOf(config), guarded(service)))
   )
 }
 

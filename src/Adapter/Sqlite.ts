@@ -6,7 +6,7 @@ import { basename } from "node:path"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { Scope } from "effect/Scope"
-import { Adapter, type AdapterService } from "../Adapter.js"
+import { Adapter, type AdapterService, guarded } from "../Adapter.js"
 import * as ChildAdapter from "./Sqlite/ChildAdapter.js"
 import * as ChildPool from "./Sqlite/ChildPool.js"
 import { Config } from "./Sqlite/Config.js"
@@ -34,7 +34,9 @@ export const make = (options: Options): Effect.Effect<AdapterService, never, Sco
     (pool) =>
       Telemetry.traced(
         { system: "sqlite", namespace: basename(file) },
-        ChildAdapter.make({ engine: "sqlite", pool, toFailure, describe: (version) => `SQLite ${version}` })
+        guarded(
+          ChildAdapter.make({ engine: "sqlite", pool, toFailure, describe: (version) => `SQLite ${version}` })
+        )
       )
   )
 }

@@ -1,5 +1,5 @@
 /** Names as people and statements write them: what an argument asks for, and how a name is quoted. Pure. */
-import type { ObjectFact, Search } from "./Reader.js"
+import type { ObjectFact, Search } from "../CatalogReader.js"
 
 /** Nothing here can match in two ways: blanks around a bare part are cut off afterwards. */
 const part = /\s*(?:"((?:[^"]|"")*)"|\[((?:[^\]]|\]\])*)\]|`((?:[^`]|``)*)`)\s*(\.|$)|([^."[`\]]+)(\.|$)/y

@@ -2,21 +2,8 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import {
-  type Column,
-  type Columns,
-  clip,
-  conditionOf,
-  type Description,
-  type Detail,
-  groupBy,
-  longest,
-  type ObjectFact,
-  present,
-  type Reader,
-  rowsOf,
-  stripParentheses
-} from "./Reader.js"
+import type { Column, Columns, Description, Detail, ObjectFact, Reader } from "../CatalogReader.js"
+import { clip, conditionOf, groupBy, longest, present, rowsOf, stripParentheses } from "./Reader.js"
 
 const kinds: Readonly<Record<string, string>> = {
   r: "table",

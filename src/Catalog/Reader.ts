@@ -1,63 +1,6 @@
-/** What each engine's catalog is read into, and what `Catalog.ts` asks of each engine. */
-import type { SqlClient } from "@effect/sql/SqlClient"
-import type { SqlError } from "@effect/sql/SqlError"
+/** What the readers of our engines' catalogs have in common. Pure, but for `rowsOf`. */
 import * as Effect from "effect/Effect"
-import type * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
-import type { Column, SchemaObject } from "../SchemaResult.js"
-
-export type { Column }
-export type Description = Partial<Omit<SchemaObject, "name" | "kind" | "comment" | "columns">>
-
-/** The columns of an object, and what was learnt on the way. */
-export type Columns = Pick<SchemaObject, "columns"> & Description
-
-/** How much is told of an object. */
-export type Detail = "names" | "columns" | "full"
-
-/** An object as the catalog lists it. */
-export interface ObjectFact {
-  /** The engine's own handle for further questions. */
-  readonly id: string
-  /** As a statement writes it: quoted where it must be, qualified where the bare name means another one. */
-  readonly name: string
-  readonly bare: string
-  /** `schema.name` without quotes. */
-  readonly qualified: string
-  readonly kind: string
-  readonly comment: string | null
-}
-
-export interface Listing {
-  readonly objects: ReadonlyArray<ObjectFact>
-  /** How many there are in all. */
-  readonly total: number
-}
-
-/** Which objects are wanted: all, or those whose bare or qualified name is like one of `likes`. */
-export interface Search {
-  /** Patterns of SQL's LIKE with `\` as its escape; case does not matter. Empty: all. */
-  readonly likes: ReadonlyArray<string>
-  /** Whether one object is asked for by its name; then partitions and the like are found, too. */
-  readonly exact: boolean
-  readonly limit: number
-}
-
-export type Read<A> = Effect.Effect<A, SqlError | ParseResult.ParseError>
-
-/** One engine's catalog. `objects` takes at most two statements (a second one where the first found nothing), `columns` at most two, `describe` at most one. */
-export interface Reader {
-  readonly objects: (sql: SqlClient, search: Search) => Read<Listing>
-  /** By the objects' ids; one that is missing is unknown to the engine. */
-  readonly columns: (sql: SqlClient, objects: ReadonlyArray<ObjectFact>) => Read<ReadonlyMap<string, Columns>>
-  readonly describe: (
-    sql: SqlClient,
-    objects: ReadonlyArray<ObjectFact>,
-    detail: Exclude<Detail, "names">
-  ) => Read<ReadonlyMap<string, Description>>
-  /** What else can be read here, told beside a list of all names. */
-  readonly note?: string
-}
 
 /** The rows of a statement, decoded. */
 export const rowsOf =

@@ -2,22 +2,10 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import type { Column, Columns, Description, Detail, ObjectFact, Reader } from "../CatalogReader.js"
 import { reserved } from "../Policy/TransactSql/Words.js"
 import { transactName } from "./Name.js"
-import {
-  type Column,
-  type Columns,
-  clip,
-  type Description,
-  type Detail,
-  groupBy,
-  longest,
-  type ObjectFact,
-  present,
-  type Reader,
-  rowsOf,
-  stripParentheses
-} from "./Reader.js"
+import { clip, groupBy, longest, present, rowsOf, stripParentheses } from "./Reader.js"
 
 const quoted = (name: string) => transactName(name, reserved)
 

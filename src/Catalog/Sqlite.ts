@@ -1,25 +1,13 @@
 /** The catalog of an SQLite file, from its own table functions and the text of its definitions. */
 import type { SqlClient } from "@effect/sql/SqlClient"
-import type { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import type * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
+import type { Column, Columns, Description, ObjectFact, Read, Reader } from "../CatalogReader.js"
 import { QueryFailed } from "../QueryError.js"
 import { readIndex, readTable } from "./Definition.js"
 import { sqliteName } from "./Name.js"
-import {
-  type Column,
-  type Columns,
-  clip,
-  type Description,
-  groupBy,
-  longest,
-  type ObjectFact,
-  present,
-  type Reader,
-  rowsOf
-} from "./Reader.js"
+import { clip, groupBy, longest, present, rowsOf } from "./Reader.js"
 
 const kinds: Readonly<Record<string, string>> = { table: "table", view: "view", virtual: "virtual_table" }
 
@@ -141,7 +129,7 @@ const columns: Reader["columns"] = (sql, facts) =>
     ])
   })
 
-const isAboutStatement = (error: SqlError | ParseResult.ParseError) =>
+const isAboutStatement = (error: Effect.Effect.Error<Read<unknown>>) =>
   error._tag === "SqlError" && error.cause instanceof QueryFailed
 
 const FactRow = Schema.Union(

@@ -3,8 +3,9 @@ import type { SqlClient } from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { columnsTable, objectsTable } from "../Adapter/Excel/Describe.js"
+import type { Columns, ObjectFact, Reader } from "../CatalogReader.js"
 import { partsOf, workbookName } from "./Name.js"
-import { type Columns, groupBy, type ObjectFact, present, type Reader, rowsOf } from "./Reader.js"
+import { groupBy, present, rowsOf } from "./Reader.js"
 
 interface WorkbookFact extends ObjectFact {
   readonly range: string | null

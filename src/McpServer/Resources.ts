@@ -1,13 +1,15 @@
 /** What the tool `schema` tells, as MCP resources: `mcp-query://SOURCE/schema` and `mcp-query://SOURCE/schema/NAME`. */
-import type { SourcesService } from "../Sources.js"
+import type { Source, SourcesService } from "../Sources.js"
 
 const mimeType = "application/json"
 
 const uriOf = (id: string) => `mcp-query://${encodeURIComponent(id)}/schema`
 
+const tellsSchema = ({ dialect }: Source) => dialect.catalog !== undefined
+
 /** The answer to resources/list: the names of each source. */
 export const list = (sources: SourcesService) => ({
-  resources: sources.all.map(({ description, id }) => ({
+  resources: sources.all.filter(tellsSchema).map(({ description, id }) => ({
     uri: uriOf(id),
     name: `${id}/schema`,
     title: `What ${id} has`,
@@ -18,7 +20,7 @@ export const list = (sources: SourcesService) => ({
 
 /** The answer to resources/templates/list: one object of each source. */
 export const templates = (sources: SourcesService) => ({
-  resourceTemplates: sources.all.map(({ id }) => ({
+  resourceTemplates: sources.all.filter(tellsSchema).map(({ id }) => ({
     uriTemplate: `${uriOf(id)}/{name}`,
     name: `${id}/schema/name`,
     title: `A table or view of ${id}`,
@@ -39,7 +41,8 @@ const decoded = (text: string): string | undefined => {
 export const argumentsOf = (sources: SourcesService, uri: string): Record<string, string> | undefined => {
   const match = /^mcp-query:\/\/([^/]+)\/schema(?:\/(.+))?$/s.exec(uri)
   const source = decoded(match?.[1] ?? "")
-  if (!sources.all.some(({ id }) => id === source) || source === undefined) return undefined
+  if (!sources.all.filter(tellsSchema).some(({ id }) => id === source) || source === undefined)
+    return undefined
   if (match?.[2] === undefined) return { source, detail: "names" }
   const name = decoded(match[2])
   return name === undefined ? undefined : { source, name, detail: "full" }

@@ -7,8 +7,8 @@
  */
 import { createRequire } from "node:module"
 import * as Effect from "effect/Effect"
+import type { Verdict } from "../Dialect.js"
 import { isJsonObject, type JsonObject } from "../JsonObject.js"
-import type { Verdict } from "../Policy.js"
 import { QueryRejected } from "../QueryError.js"
 
 type Grammar = typeof import("libpg-query")

@@ -4,7 +4,7 @@
  */
 import * as Effect from "effect/Effect"
 import { type Token, tokens } from "../Adapter/Sqlite/Tokens.js"
-import type { Verdict } from "../Policy.js"
+import type { Verdict } from "../Dialect.js"
 import { QueryRejected } from "../QueryError.js"
 
 /** PRAGMAs that describe and take a name or a number as their argument. */

@@ -5,7 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import { type Token, tokens } from "../Adapter/SqlServer/Tokens.js"
-import type { Verdict } from "../Policy.js"
+import type { Verdict } from "../Dialect.js"
 import { QueryRejected } from "../QueryError.js"
 import {
   deniedFunctions,

@@ -2,8 +2,9 @@
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type { Scope } from "effect/Scope"
-import type { AdapterService, Engine } from "../Adapter.js"
+import type { AdapterService } from "../Adapter.js"
 import type { CallLogService } from "../CallLog.js"
+import type { Dialect } from "../Dialect.js"
 import type { AdapterFailure, ConnectionFailed } from "../QueryError.js"
 
 export interface ConnectionEvents {
@@ -14,18 +15,20 @@ export interface ConnectionEvents {
   ) => Effect.Effect<A, AdapterFailure>
 }
 
-/** Engines with logins, of which one may have more rights than it needs. */
-const hasLogins = (engine: Engine) => engine === "postgres" || engine === "mssql"
-
 /** How long a source may take to tell about itself, beside the calls of clients. */
 const reportTimeout = "15 seconds"
 
-export const make = (source: string, log: CallLogService, scope: Scope): ConnectionEvents => {
+export const make = (
+  source: string,
+  { hasLogins = false, name: engine }: Dialect,
+  log: CallLogService,
+  scope: Scope
+): ConnectionEvents => {
+  const base = { source, engine }
   let state: "unknown" | "connected" | "lost" = "unknown"
 
   const announce = (adapter: AdapterService) =>
     Effect.gen(function* () {
-      const base = { source, engine: adapter.engine }
       const report = yield* Effect.either(Effect.timeoutOption(adapter.report, reportTimeout))
       const told = Either.isRight(report) && report.right._tag === "Some" ? report.right.value : undefined
       if (told === undefined) return yield* log.event("info", "source_connected", base)
@@ -38,20 +41,19 @@ export const make = (source: string, log: CallLogService, scope: Scope): Connect
     Effect.suspend(() => {
       const before = state
       state = "connected"
-      const base = { source, engine: adapter.engine }
       if (before === "connected") return Effect.void
       if (before === "lost") return log.event("info", "source_recovered", base)
       // The report asks the source again; no call waits for it.
-      return hasLogins(adapter.engine)
+      return hasLogins
         ? Effect.asVoid(Effect.forkIn(Effect.interruptible(announce(adapter)), scope))
         : log.event("info", "source_connected", base)
     })
 
-  const lost = ({ cause, reason }: ConnectionFailed, adapter: AdapterService) =>
+  const lost = ({ cause, reason }: ConnectionFailed) =>
     Effect.suspend(() => {
       if (state === "lost") return Effect.void
       state = "lost"
-      return log.event("warn", "source_lost", { source, engine: adapter.engine, reason, cause })
+      return log.event("warn", "source_lost", { ...base, reason, cause })
     })
 
   return {
@@ -59,7 +61,7 @@ export const make = (source: string, log: CallLogService, scope: Scope): Connect
       use.pipe(
         Effect.tap(() => connected(adapter)),
         Effect.tapError((failure) =>
-          failure._tag === "ConnectionFailed" ? lost(failure, adapter) : connected(adapter)
+          failure._tag === "ConnectionFailed" ? lost(failure) : connected(adapter)
         )
       )
   }

@@ -1,10 +1,10 @@
 /** The tool `explain`: how the engine would run a statement, which is never executed. */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import type { Dialect } from "../Dialect.js"
 import type { Hints } from "../Hint.js"
-import * as Policy from "../Policy.js"
 import { QueryRejected } from "../QueryError.js"
-import type { Source, SourcesService } from "../Sources.js"
+import type { SourcesService } from "../Sources.js"
 import { decodeArguments, paramsField, sourceField, sourceOf, sqlField, type Tool } from "../Tool.js"
 
 /** The engine's plan, a node a line, children indented. */
@@ -43,9 +43,8 @@ const beginning = (sql: string, nested: boolean): number => {
   }
 }
 
-/** Comments nest in PostgreSQL and Transact-SQL. */
-const hasPlan = (engine: Source["engine"], sql: string): boolean => {
-  withoutPlan.lastIndex = beginning(sql, engine === "postgres" || engine === "mssql")
+const hasPlan = ({ nestedComments = false }: Dialect, sql: string): boolean => {
+  withoutPlan.lastIndex = beginning(sql, nestedComments)
   return !withoutPlan.test(sql)
 }
 
@@ -71,8 +70,8 @@ export const make = (sources: SourcesService, hints: Hints): Tool<PlanResult> =>
         const args = yield* decode(raw)
         const source = sourceOf(sources, args.source)
         const { limits } = source
-        const query = yield* Policy.admit(source.engine, { sql: args.sql, params: args.params ?? [] })
-        if (!hasPlan(source.engine, args.sql)) return yield* noPlan
+        const query = yield* source.admit({ sql: args.sql, params: args.params ?? [] })
+        if (!hasPlan(source.dialect, args.sql)) return yield* noPlan
         const plan = yield* source
           .run(limits.timeoutMs, (adapter, remainingMs) =>
             adapter.explain(query, { ...limits, format: "columnar", timeoutMs: remainingMs })

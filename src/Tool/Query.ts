@@ -2,9 +2,7 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import type { Engine } from "../Adapter.js"
 import { type Hints, truncationNotes } from "../Hint.js"
-import * as Policy from "../Policy.js"
 import * as QueryResult from "../QueryResult.js"
 import type { SourcesService } from "../Sources.js"
 import {
@@ -12,7 +10,6 @@ import {
   decodeArguments,
   numberField,
   paramsField,
-  placeholder,
   sourceField,
   sourceOf,
   sourcesSentence,
@@ -33,28 +30,20 @@ const argumentsOf = (sources: SourcesService) =>
     )
   })
 
-const dialects: Record<Engine, string> = {
-  sqlite: "SQLite",
-  excel: "SQLite",
-  csv: "SQLite",
-  postgres: "PostgreSQL",
-  mssql: "T-SQL"
-}
-
 export const make = (sources: SourcesService, hints: Hints): Tool<QueryResult.QueryResult> => {
   const input = argumentsOf(sources)
   const decode = decodeArguments(input)
-  const engines = [...new Set(sources.all.map(({ engine }) => engine))]
-  const dialect = [...new Set(engines.map((engine) => `${dialects[engine]} (${placeholder[engine]})`))].join(
-    ", "
-  )
+  const dialects = [
+    ...new Set(sources.all.map(({ dialect }) => `${dialect.language} (${dialect.placeholder})`))
+  ].join(", ")
+  const tellsSchema = sources.all.some(({ dialect }) => dialect.catalog !== undefined)
   return {
     name: "query",
     title: "Run a read-only SQL query",
     description:
-      `Runs one read-only SQL statement and returns its rows. Dialect and placeholders for params: ${dialect}. ` +
+      `Runs one read-only SQL statement and returns its rows. Dialect and placeholders for params: ${dialects}. ` +
       "Writes are refused. Large results are cut (truncated: true): aggregate, filter or page in SQL. " +
-      `Call schema first when names are unknown. ${sourcesSentence(sources)}`,
+      `${tellsSchema ? "Call schema first when names are unknown. " : ""}${sourcesSentence(sources)}`,
     input,
     output: QueryResult.QueryResult,
     run: (raw) =>
@@ -65,7 +54,7 @@ export const make = (sources: SourcesService, hints: Hints): Tool<QueryResult.Qu
         yield* checkCap("maxRows", args.maxRows, limits.maxRows)
         yield* checkCap("timeoutMs", args.timeoutMs, limits.timeoutMs)
         const from = yield* Clock.currentTimeNanos
-        const query = yield* Policy.admit(source.engine, { sql: args.sql, params: args.params ?? [] })
+        const query = yield* source.admit({ sql: args.sql, params: args.params ?? [] })
         const format = args.format ?? "records"
         const rowSet = yield* source
           .run(args.timeoutMs ?? limits.timeoutMs, (adapter, remainingMs) =>
@@ -79,7 +68,7 @@ export const make = (sources: SourcesService, hints: Hints): Tool<QueryResult.Qu
           )
           .pipe(hints.onFailure(source, args.sql))
         const elapsed = Number((yield* Clock.currentTimeNanos) - from) / 1e6
-        const notes = [...rowSet.notes, ...truncationNotes(rowSet, source.engine)]
+        const notes = [...rowSet.notes, ...truncationNotes(rowSet, source.dialect)]
         const value = QueryResult.fromRowSet({ ...rowSet, notes }, format, elapsed)
         return { value, facts: { rowCount: value.rowCount, truncated: value.truncated } }
       })

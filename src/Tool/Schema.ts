@@ -78,6 +78,8 @@ export const make = (sources: SourcesService): Tool<SchemaAnswer> => {
         const source = sourceOf(sources, args.source)
         const { maxBytes, timeoutMs } = source.limits
         const Catalog = yield* Effect.promise(() => import("../Catalog.js"))
+        // Nobody needs to be asked for that.
+        if (source.dialect.catalog === undefined) return yield* Catalog.unreadable(source.dialect)
         const value = yield* source.run(timeoutMs, (adapter) =>
           Catalog.lookUp(adapter, { name: args.name, detail: args.detail, limit: args.limit, maxBytes })
         )

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { partsOf, searchOf, spelt, sqliteName, transactName, workbookName } from "../../src/Catalog/Name.js"
-import type { ObjectFact } from "../../src/Catalog/Reader.js"
+import type { ObjectFact } from "../../src/CatalogReader.js"
 import { reserved } from "../../src/Policy/TransactSql/Words.js"
 
 describe("partsOf", () => {

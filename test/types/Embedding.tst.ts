@@ -7,6 +7,8 @@ import { describe, expect, test } from "tstyche"
 import { Excel, Postgres, type ReadClient, Sqlite, SqlServer, Telemetry } from "../../src/adapters.js"
 import {
   Adapter,
+  type CatalogReader,
+  type Dialect,
   type FatalError,
   Policy,
   type QueryError,
@@ -111,6 +113,42 @@ describe("sources and tools", () => {
     expect<ReturnType<Tools.ToolsService["schema"]>>().type.toBe<
       Effect.Effect<SchemaResult.SchemaAnswer, QueryError.QueryError>
     >()
+  })
+})
+
+describe("a Dialect", () => {
+  type With<Changed> = Omit<Dialect.Dialect, keyof Changed> & Changed
+  type Inspect<E, R = never, A = "execute"> = With<{ inspect: (sql: string) => Effect.Effect<A, E, R> }>
+  type Own<Engine> = { id: "own"; engine: Engine; adapter: Layer.Layer<Adapter.Adapter> }
+
+  test("stands where one of our names may stand, and no other name does", () => {
+    expect<Adapter.Engine>().type.toBe<"sqlite" | "postgres" | "mssql" | "excel" | "csv">()
+    expect<Own<Adapter.Engine>>().type.toBeAssignableTo<Sources.SourceOptions>()
+    expect<Own<Dialect.Dialect>>().type.toBeAssignableTo<Sources.SourceOptions>()
+    expect<Own<"duckdb">>().type.not.toBeAssignableTo<Sources.SourceOptions>()
+    expect<Adapter.AdapterService["engine"]>().type.toBe<Adapter.Engine | Dialect.Dialect>()
+    expect(Policy.admit).type.toBeCallableWith({} as Dialect.Dialect, { sql: "select 1", params: [] })
+    expect(Policy.admit).type.not.toBeCallableWith("duckdb", { sql: "select 1", params: [] })
+  })
+
+  test("judges every statement, and may only reject it", () => {
+    expect<Omit<Dialect.Dialect, "inspect">>().type.not.toBeAssignableTo<Dialect.Dialect>()
+    expect<Inspect<never>>().type.toBeAssignableTo<Dialect.Dialect>()
+    expect<Inspect<QueryError.QueryRejected>>().type.toBeAssignableTo<Dialect.Dialect>()
+    expect<Inspect<QueryError.QueryFailed>>().type.not.toBeAssignableTo<Dialect.Dialect>()
+    expect<Inspect<never, SqlClient>>().type.not.toBeAssignableTo<Dialect.Dialect>()
+    expect<Inspect<never, never, "allow">>().type.not.toBeAssignableTo<Dialect.Dialect>()
+    expect<Dialect.Verdict>().type.toBe<
+      Effect.Effect<Adapter.AdmittedQuery["mode"], QueryError.QueryRejected>
+    >()
+  })
+
+  test("reads its catalog with no more tags than an adapter", () => {
+    type Catalog<E> = With<{ catalog: Effect.Effect<CatalogReader.Reader, E> }>
+    expect<Catalog<never>>().type.toBeAssignableTo<Dialect.Dialect>()
+    expect<Catalog<Tags>>().type.not.toBeAssignableTo<Dialect.Dialect>()
+    expect<Effect.Effect<number, Tags>>().type.toBeAssignableTo<CatalogReader.Read<number>>()
+    expect<Effect.Effect<number, Error>>().type.not.toBeAssignableTo<CatalogReader.Read<number>>()
   })
 })
 
