@@ -348,6 +348,20 @@ describe("a source of an application's engine", () => {
   )
 })
 
+describe("a statement to explain", () => {
+  const nesting = { ...pond, nestedComments: true }
+  const sql = "/* /* */ explain */ select 1"
+
+  it.live("begins behind its comments, which nest where the Dialect says so", () =>
+    Effect.gen(function* () {
+      const { explain } = yield* Tools.Tools
+      expect(yield* Effect.flip(explain({ source: "pond", sql }))).toMatchObject({ reason: "statement_type" })
+      // What runs it is SQLite, whose comments do not nest.
+      expect(yield* Effect.flip(explain({ source: "nesting", sql }))).toMatchObject({ reason: "syntax" })
+    }).pipe(Effect.provide(toolsOn(ofPond, { id: "nesting", engine: nesting, adapter: adapterOf(nesting) })))
+  )
+})
+
 /** A client of a server with these sources, over its streams. */
 const served = (...options: ReadonlyArray<Sources.SourceOptions>) =>
   Effect.gen(function* () {

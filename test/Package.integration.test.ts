@@ -35,7 +35,7 @@ let tarball = ""
 const versionOf = (name: keyof typeof packageJson.devDependencies) =>
   `${name}@${packageJson.devDependencies[name]}`
 
-const examples = ["http-service", "own-adapter", "error-handler", "tracing"]
+const examples = ["http-service", "own-adapter", "own-engine", "error-handler", "tracing"]
 
 /** The README's examples in TypeScript, in their order. */
 const readme = [
@@ -69,7 +69,7 @@ const install = async () => {
     [
       ...["install", "--ignore-scripts", "--prefer-offline", "--no-audit", "--no-fund", tarball],
       ...[versionOf("effect"), versionOf("@effect/platform-node"), versionOf("@effect/opentelemetry")],
-      ...[versionOf("typescript"), versionOf("@types/node")]
+      ...[versionOf("@duckdb/node-api"), versionOf("typescript"), versionOf("@types/node")]
     ],
     { cwd: app }
   )
@@ -116,6 +116,29 @@ beforeAll(async () => {
   await Effect.runPromise(writeShop(join(app, "shop.db")))
   await Effect.runPromise(writeBudget(join(app, "budget.xlsx")))
 }, 600_000)
+
+/** Made by the engine itself, in a process of its own, because a database has one writer. */
+const writeVisits = (file: string) =>
+  run(
+    process.execPath,
+    [
+      "--input-type=module",
+      "--eval",
+      `import { DuckDBInstance } from "@duckdb/node-api"
+      const instance = await DuckDBInstance.create(process.argv[1])
+      const connection = await instance.connect()
+      await connection.run(\`
+        create table visits (id bigint primary key, page varchar not null, took decimal(8, 3));
+        insert into visits select i, 'page' || i, i / 8 from range(5) t(i);
+        comment on table visits is 'one a page view';
+        create schema "my stats";
+        create view "my stats"."by page" as select page, count(*) as n from visits group by page\`)
+      connection.closeSync()
+      instance.closeSync()`,
+      file
+    ],
+    { cwd: app }
+  )
 
 const started: Array<ChildProcess> = []
 const clients: Array<Client> = []
@@ -368,6 +391,75 @@ describe("examples", () => {
       ok: true,
       value: { plan: [expect.stringContaining("products")] }
     })
+  })
+
+  it("own-engine: an engine with a Dialect of its own beside SQLite", async () => {
+    await writeVisits(join(app, "visits.duckdb"))
+    const { call, client } = await connect("own-engine/main.js", ["shop.db", "visits.duckdb"])
+    const { tools } = await client.listTools()
+    expect(tools[0]?.description).toContain(
+      "Dialect and placeholders for params: SQLite (?), DuckDB SQL ($1)."
+    )
+    expect(tools[0]?.description).toContain("Sources: shop (sqlite), visits (duckdb).")
+    expect(valueOf(await call("schema", {}))).toMatchObject({
+      sources: [
+        { id: "shop", engine: "sqlite" },
+        { id: "visits", engine: "duckdb" }
+      ]
+    })
+    const on = (sql: string, more: object = {}) => call("query", { source: "visits", sql, ...more })
+
+    // What only DuckDB writes so.
+    expect(
+      valueOf(await on("from visits where id >= $1 order by id", { params: [2], maxRows: 1 }))
+    ).toMatchObject({
+      columnTypes: ["BIGINT", "VARCHAR", "DECIMAL(8,3)"],
+      rows: [{ id: 2, page: "page2", took: "0.250" }],
+      truncatedBy: "max_rows"
+    })
+    expect(errorOf(await call("query", { source: "shop", sql: "from products" }))).toMatchObject({
+      category: "query_failed",
+      reason: "syntax"
+    })
+    for (const [sql, reason] of [
+      ["drop table visits", "read_only"],
+      ["insert into visits values (9, 'x', 1)", "read_only"],
+      ["with v as (select 1) insert into visits select 1, 'x', 1", "read_only"],
+      ["copy visits to 'visits.csv'", "read_only"],
+      ["attach 'other.duckdb'", "read_only"],
+      ["set threads = 1", "read_only"],
+      ["select 1; select 2", "multiple_statements"],
+      ["-- nothing", "multiple_statements"]
+    ])
+      expect(errorOf(await on(sql ?? ""))).toMatchObject({ category: "query_rejected", reason })
+    expect(valueOf(await on("select ';' as mark -- one; statement"))).toMatchObject({ rows: [{ mark: ";" }] })
+    expect(errorOf(await on("select * from read_csv('package.json')"))).toMatchObject({
+      category: "query_failed",
+      reason: "permission_denied"
+    })
+    expect(errorOf(await on("selec 1"))).toMatchObject({ category: "query_failed", reason: "syntax" })
+    expect(errorOf(await on("select $1"))).toMatchObject({
+      reason: "parameters",
+      hint: "Write $1, $2, … and give one value for each in params."
+    })
+    expect(errorOf(await on("select * from visit")).hint).toBe("Closest names: visits.")
+    expect(errorOf(await on("select nme from visits")).hint).toContain('Call schema with name "visits"')
+    expect(
+      errorOf(await on("select count(*) from range(100000000000) a, range(100000) b", { timeoutMs: 300 }))
+    ).toMatchObject({ category: "query_failed", reason: "timeout" })
+    expect(await call("explain", { source: "visits", sql: "from visits" })).toMatchObject({
+      ok: true,
+      value: { plan: expect.arrayContaining([expect.stringContaining("visits")]) }
+    })
+    expect(valueOf(await call("schema", { source: "visits" }))).toEqual({
+      names: { table: ["visits"], view: ['"my stats"."by page"'] },
+      comments: { visits: "one a page view" },
+      truncated: false
+    })
+    expect(valueOf(await call("schema", { source: "visits", name: "visits" }))).toMatchObject({
+      objects: [{ name: "visits", columns: [{ name: "id", type: "BIGINT", nullable: false }, {}, {}] }]
+    })
+    expect(valueOf(await on("select count(*) as n from visits"))).toMatchObject({ rows: [{ n: 5 }] })
   })
 
   interface OtlpSpan {
