@@ -53,8 +53,8 @@ describe("imports go down only", () => {
     ["McpServer", /^McpServer(\.ts|\/)/],
     ["Tool", /^Tools?(\.ts|\/)/],
     ["middle", /^(Policy|Engines|Sources|Catalog|CallLog|Settings|Hint)(\.ts|\/)/],
-    ["engine", /^Adapter\/(?!Owner|ReadClient)/],
-    ["port", /^Adapter(\.ts|\/(Owner|ReadClient)\.ts)$/],
+    ["engine", /^Adapter\/(?!Owner|ReadClient|ClientLimits)/],
+    ["port", /^Adapter(\.ts|\/(Owner|ReadClient|ClientLimits)\.ts)$/],
     ["ground", /^[A-Z][A-Za-z]*\.ts$/]
   ]
   const heightOf = (file: string) => rooms.findIndex(([, pattern]) => pattern.test(file))
