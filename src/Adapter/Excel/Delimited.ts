@@ -4,6 +4,7 @@ import { basename, extname } from "node:path"
 import { pipeline } from "node:stream/promises"
 import { TextDecoder } from "node:util"
 import { CsvError, type Options, parse } from "csv-parse"
+import { withoutTrailingZeros } from "../../Digits.js"
 import type { Book } from "./Book.js"
 import { Replaced } from "./Book.js"
 import { checkTextHead, type Identity, identityOfDescriptor } from "./File.js"
@@ -87,16 +88,20 @@ const int64Max = 9_223_372_036_854_775_807n
 
 /** The digits that count, without point, exponent and zeros at either end. */
 const significant = (text: string) =>
-  text
-    .replace(/[eE].*$/, "")
-    .replace(/[-.]/g, "")
-    .replace(/^0+|0+$/g, "")
+  withoutTrailingZeros(
+    text
+      .replace(/[eE].*$/, "")
+      .replace(/[-.]/g, "")
+      .replace(/^0+/, "")
+  )
 
 /** What a text could be. A number that a column could not keep exactly is text. */
 export const kindOfText = (text: string): number => {
   const found = numeral.exec(text)
   if (found !== null) {
     if (found[1] === undefined && !/[eE]/.test(text)) {
+      // The sign and 19 digits at most.
+      if (text.length > 20) return Kind.text
       const value = BigInt(text)
       return value <= int64Max && value >= -int64Max - 1n ? Kind.integer : Kind.text
     }

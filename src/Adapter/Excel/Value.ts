@@ -1,4 +1,5 @@
 /** The value table of workbooks: what stands in a cell → what SQLite stores. */
+import { withoutTrailingZeros } from "../../Digits.js"
 import type { FormatKind } from "./NumberFormat.js"
 
 export type Stored = null | bigint | number | string
@@ -99,14 +100,14 @@ export const isoText = (text: string, kind: FormatKind): string => {
   if (found === null) return trimmed.replace(/^T(?=\d)/, "").replace(/^(\d\d:\d\d)$/, "$1:00")
   const [, date = "", minutes, seconds = "00", digits = ""] = found
   if (minutes === undefined) return kind === "datetime" ? `${date}T00:00:00` : date
-  const fraction = digits.replace(/0+$/, "")
+  const fraction = withoutTrailingZeros(digits)
   const time = `${minutes}:${seconds}${fraction === "" ? "" : `.${fraction}`}`
   return kind === "date" && time === "00:00:00" ? date : `${date}T${time}`
 }
 
 const powers = Array.from({ length: 23 }, (_, exponent) => 10 ** exponent)
 const plainDigits = /^[+-]?\d+$/
-const numeric = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/
+const numeric = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d+)?$/
 
 /** The number that bytes spell, where a double's arithmetic reads it exactly; NaN sends to {@link storedNumber}. */
 export const quickNumber = (bytes: Buffer, from: number, to: number): number => {
@@ -143,6 +144,7 @@ export const storedNumber = (text: string): number | bigint | string => {
   if (!numeric.test(trimmed)) return text
   const value = Number(trimmed)
   if (plainDigits.test(trimmed) && !Number.isSafeInteger(value)) {
+    if (Math.abs(value) > 2 ** 63) return trimmed
     const exact = BigInt(trimmed.replace(/^\+/, ""))
     return exact <= int64Max && exact >= int64Min ? exact : trimmed
   }

@@ -1,4 +1,5 @@
 /** JSON text as a value, where a JavaScript value says exactly the same. */
+import { withoutTrailingZeros } from "../../Digits.js"
 import { numberAt, stringEnd } from "../../JsonText.js"
 import type { Cell } from "../../Rows.js"
 
@@ -7,7 +8,7 @@ const canonical = (number: string): string => {
   const [, sign = "", whole = "", fraction = "", exponent = "0"] =
     /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(number) ?? []
   const digits = `${whole}${fraction}`.replace(/^0+/, "")
-  const significant = digits.replace(/0+$/, "")
+  const significant = withoutTrailingZeros(digits)
   if (significant === "") return "0"
   const scale = Number(exponent) - fraction.length + (digits.length - significant.length)
   return `${sign}${significant}e${scale}`

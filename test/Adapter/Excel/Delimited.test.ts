@@ -68,6 +68,14 @@ describe("kindOfText", () => {
   ])("%s", (text, kind) => {
     expect(kindOfText(text)).toBe(kind)
   })
+
+  it.each([
+    ["digits", "7".repeat(5_000_000)],
+    ["zeros between other digits", `1.${"0".repeat(5_000_000)}1`],
+    ["digits before a letter", `${"1".repeat(5_000_000)}x`]
+  ])("endless text: %s", (_, text) => {
+    expect(kindOfText(text)).toBe(Kind.text)
+  })
 })
 
 describe("delimited text", () => {

@@ -119,6 +119,25 @@ describe("Value", () => {
     expect(storedNumber(text)).toBe(expected)
   })
 
+  it.each([
+    ["digits before a letter", `${"1".repeat(2_000_000)}x`],
+    ["digits on both sides of a point", `${"1".repeat(1_000_000)}.${"1".repeat(1_000_000)}x`],
+    ["digits", "7".repeat(5_000_000)]
+  ])("endless text: %s", (_, text) => {
+    expect(storedNumber(text) === text).toBe(true)
+  })
+
+  it("an integer behind endless zeros", () => {
+    expect(storedNumber(`${"0".repeat(2_000_000)}9223372036854775807`)).toBe(9_223_372_036_854_775_807n)
+  })
+
+  it("endless zeros of a second", () => {
+    const digits = `${"0".repeat(2_000_000)}1`
+    expect(isoText(`2024-02-29T13:05:01.${digits}000`, "datetime") === `2024-02-29T13:05:01.${digits}`).toBe(
+      true
+    )
+  })
+
   it("a number read from bytes is the one that the text spells, or is left to the text", () => {
     const agrees = (text: string) => {
       const quick = quickNumber(Buffer.from(text), 0, text.length)

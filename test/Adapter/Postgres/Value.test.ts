@@ -110,6 +110,20 @@ table("json", readJson, [
   ["[".repeat(600) + "]".repeat(600), "[".repeat(600) + "]".repeat(600)]
 ])
 
+describe("json with endless numbers", () => {
+  it.each([
+    ["zeros before a last digit", `[1.${"0".repeat(3_000_000)}1]`],
+    ["zeros behind others", `[0.${"10".repeat(1_000_000)}${"0".repeat(2_000_000)}1]`],
+    ["backslashes", `["${"\\".repeat(2_000_000)}", 9007199254740993]`]
+  ])("stays text: %s", (_, text) => {
+    expect(readJson(text) === text).toBe(true)
+  })
+
+  it("is a value where only zeros follow", () => {
+    expect(readJson(`[1.${"0".repeat(3_000_000)}]`)).toEqual([1])
+  })
+})
+
 describe("json against the platform", () => {
   it("whatever the platform writes is read as the same value", () => {
     fc.assert(
