@@ -3,8 +3,9 @@ import * as Effect from "effect/Effect"
 import type { SourceReport } from "../Adapter.js"
 import { CallLog, fromSink } from "../CallLog.js"
 import { exitCode } from "../FatalError.js"
-import type { AdapterFailure } from "../QueryError.js"
+import { type AdapterFailure, ConnectionFailed, connectionMessage } from "../QueryError.js"
 import type { Settings } from "../Settings.js"
+import { reportTimeoutMs } from "../Sources/ConnectionEvents.js"
 import { fromSettings, type Source } from "../Sources.js"
 import { textTable } from "./TextTable.js"
 
@@ -27,7 +28,13 @@ const checkOne = (source: Source): Effect.Effect<Checked> =>
   Effect.gen(function* () {
     const adapter = yield* source.adapter
     const from = performance.now()
-    const outcome = yield* Effect.either(adapter.report)
+    const outcome = yield* adapter.report.pipe(
+      Effect.timeoutFail({
+        duration: source.limits.connectTimeoutMs + reportTimeoutMs,
+        onTimeout: () => new ConnectionFailed({ reason: "timeout", message: connectionMessage.timeout })
+      }),
+      Effect.either
+    )
     const base = {
       id: source.id,
       engine: source.engine,

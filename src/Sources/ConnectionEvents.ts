@@ -15,8 +15,8 @@ export interface ConnectionEvents {
   ) => Effect.Effect<A, AdapterFailure>
 }
 
-/** How long a source may take to tell about itself, beside the calls of clients. */
-const reportTimeout = "15 seconds"
+/** How many milliseconds a source may take to tell about itself, once it is connected. */
+export const reportTimeoutMs = 15_000
 
 export const make = (
   source: string,
@@ -29,7 +29,7 @@ export const make = (
 
   const announce = (adapter: AdapterService) =>
     Effect.gen(function* () {
-      const report = yield* Effect.either(Effect.timeoutOption(adapter.report, reportTimeout))
+      const report = yield* Effect.either(Effect.timeoutOption(adapter.report, reportTimeoutMs))
       const told = Either.isRight(report) && report.right._tag === "Some" ? report.right.value : undefined
       if (told === undefined) return yield* log.event("info", "source_connected", base)
       const { excessPrivileges, login, tls, version } = told
