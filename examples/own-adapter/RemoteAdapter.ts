@@ -79,7 +79,17 @@ const make = (url: string) =>
           Effect.map(send(`explain query plan ${sql}`, params), ({ rows }) =>
             rows.map((row) => String(row.at(-1)))
           ),
-        client: ReadClient.make({ compiler: makeCompilerSqlite(), system: "sqlite", run: send }),
+        client: ReadClient.make({
+          compiler: makeCompilerSqlite(),
+          system: "sqlite",
+          run: (sql, params) =>
+            Effect.map(send(sql, params), ({ columns, rows, truncatedBy = null, truncatedCells = [] }) => ({
+              columns,
+              rows,
+              truncatedBy,
+              truncatedCells
+            }))
+        }),
         report: Effect.map(send("select sqlite_version()", []), ({ rows }) => ({
           version: `SQLite ${String(rows[0]?.[0])} behind HTTP`,
           tls: url.startsWith("https:"),
