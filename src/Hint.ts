@@ -104,24 +104,31 @@ const startOfLine = (sql: string, line: number): number => {
 
 const quoted = /(?:"([^"]+)"|'([^']+)'|[«„“]([^»“”]+)[»“”])/u
 
+/** A message may repeat a value of any size; what it is about stands at its beginning. */
+const beginningOf = (message: string) => message.slice(0, 2000)
+
 /** The first thing that a message quotes, in whatever language it is. */
 const quotedIn = (message: string): string | undefined => {
-  const match = quoted.exec(message)
+  const match = quoted.exec(beginningOf(message))
   return match?.[1] ?? match?.[2] ?? match?.[3]
 }
+
+const longestName = 200
 
 const isWordPart = (text: string | undefined) => text !== undefined && /[\p{L}\p{N}_$]/u.test(text)
 
 /** Where `text` stands as a word of its own, if that is one place only. */
 const onlyPlaceOf = (sql: string, text: string, from: number, to: number): number | undefined => {
-  const places: Array<number> = []
+  let place: number | undefined
   for (let at = sql.indexOf(text, from); at >= 0 && at < to; at = sql.indexOf(text, at + 1)) {
     const joined =
       (isWordPart(text[0]) && isWordPart(sql[at - 1])) ||
       (isWordPart(text.at(-1)) && isWordPart(sql[at + text.length]))
-    if (!joined) places.push(at)
+    if (joined) continue
+    if (place !== undefined) return undefined
+    place = at
   }
-  return places.length === 1 ? places[0] : undefined
+  return place
 }
 
 /** Where the engine's objection lies, as far as it says. */
@@ -130,7 +137,7 @@ const placeOf = (sql: string, { engine, message, reason }: QueryFailed): number 
   if (reason !== "syntax") return undefined
   if (/^incomplete input/.test(message)) return sql.trimEnd().length
   const near = quotedIn(message)
-  if (near === undefined) return undefined
+  if (near === undefined || near.length > longestName) return undefined
   const from = engine?.line === undefined ? 0 : startOfLine(sql, engine.line)
   const end = engine?.line === undefined ? -1 : sql.indexOf("\n", from)
   return onlyPlaceOf(sql, near, from, end < 0 ? sql.length : end)
@@ -160,11 +167,10 @@ const syntaxHint = (sql: string, place: number): string => {
 const identifier = String.raw`(?:"(?:[^"]|"")*"|\[[^\]]*\]|${"`[^`]*`"}|[\p{L}_][\p{L}\p{N}_$]*)`
 const chain = new RegExp(String.raw`${identifier}(?:\s*\.\s*${identifier})*`, "uy")
 
-const longestName = 200
-
 /** The name that does not exist, in whole: `u.nme`, `sales.ordrs`. */
 const missingName = (sql: string, failure: QueryFailed): string | undefined => {
-  const { engine, message } = failure
+  const { engine } = failure
+  const message = beginningOf(failure.message)
   if (engine?.position !== undefined) {
     chain.lastIndex = indexOf(sql, engine.position)
     const found = chain.exec(sql)?.[0]
@@ -179,11 +185,20 @@ const missingName = (sql: string, failure: QueryFailed): string | undefined => {
 const partsOf = (name: string) =>
   (name.match(new RegExp(identifier, "gu")) ?? [name]).map((part) => part.replace(/^["[`]|["\]`]$/g, ""))
 
+/** What stands in each kind of quotes. Brackets that nothing closes are left out first: each would be followed to the end. */
+const quotedWordsOf = (text: string): ReadonlySet<string> =>
+  new Set(
+    [
+      ...(text.match(/"[^"]*"|`[^`]*`/g) ?? []),
+      ...(text.slice(0, text.lastIndexOf("]") + 1).match(/\[[^\]]*\]/g) ?? [])
+    ].map((word) => word.slice(1, -1))
+  )
+
 /** Those of `facts` whose names the statement has. A table may be called `select`, and is only meant where it is quoted. */
 const mentioned = (sql: string, facts: ReadonlyArray<ObjectFact>): ReadonlyArray<ObjectFact> => {
   const text = sql.toLowerCase()
   const words = new Set(text.match(/[\p{L}_][\p{L}\p{N}_$]*/gu) ?? [])
-  const quotedWords = new Set(text.match(/"[^"]*"|\[[^\]]*\]|`[^`]*`/gu)?.map((word) => word.slice(1, -1)))
+  const quotedWords = quotedWordsOf(text)
   return facts
     .filter(({ bare, name }) => {
       const low = bare.toLowerCase()

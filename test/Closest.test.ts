@@ -15,6 +15,11 @@ describe("the closest names", () => {
     ["", []]
   ])("to %j are %j", (name, expected) => expect(closest(name, known, 1)).toEqual(expected))
 
+  it("are found among endless ones", () => {
+    const endless = Array.from({ length: 1000 }, (_, at) => `${at}${"x".repeat(30_000)}`)
+    expect(closest("o".repeat(200), [...endless, "o".repeat(199)])).toEqual(["o".repeat(199)])
+  })
+
   it("are of the given ones, as many as wanted at most, the name itself first", () => {
     fc.assert(
       fc.property(

@@ -107,3 +107,19 @@ describe("arguments", () => {
     expect(lengthOf(answer)).toBeLessThan(4000)
   })
 })
+
+describe("advice", () => {
+  // Each of the ten took seconds.
+  it.each([
+    [
+      "brackets that nothing closes",
+      `select plced from orders /* ${"[".repeat(99_000)} */`,
+      "unknown_column"
+    ],
+    ["a word in pieces of itself", `select 1 1 ${"aa ".repeat(1000)}`, "syntax"]
+  ])("on a statement with %s", async (_, sql, reason) => {
+    const calls = Array.from({ length: 10 }, () => server.beginQuery({ sql }))
+    await server.answer(server.begin("ping"))
+    for (const call of calls) expect(await server.answerTo(call)).toMatchObject({ error: { reason } })
+  })
+})
