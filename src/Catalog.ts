@@ -29,8 +29,7 @@ export interface SchemaRequest {
 }
 
 /** Most objects where the caller sets no limit. */
-export const defaultLimit: Record<Detail, number> = { names: 5000, columns: 100, full: 50 }
-export const maxLimit = 10_000
+const defaultLimit: Record<Detail, number> = { names: 5000, columns: 100, full: 50 }
 
 /** Comments stand beside names only while the whole stays within this many bytes. */
 const namesWithComments = 32_000

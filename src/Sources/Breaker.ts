@@ -38,12 +38,11 @@ export const make = (
   log: CallLogService,
   now: () => number = () => performance.now()
 ): Breaker => {
-  let pending = Deferred.unsafeMake<never, ConnectionFailed>(Effect.runSync(Effect.fiberId))
+  const fresh = () => Deferred.unsafeMake<never, ConnectionFailed>(Effect.runSync(Effect.fiberId))
+  let pending = fresh()
   let last: { readonly kind: string; readonly at: number; readonly error: unknown } | undefined
   let openSince: number | undefined
   let probing = false
-
-  const fresh = () => Deferred.unsafeMake<never, ConnectionFailed>(Effect.runSync(Effect.fiberId))
 
   const raced = <A>(effect: Effect.Effect<A, AdapterFailure>) =>
     Effect.suspend(() => Effect.raceFirst(effect, Deferred.await(pending)))
