@@ -11,7 +11,13 @@ import * as Schema from "effect/Schema"
 import { FatalError, type Problem } from "./FatalError.js"
 import { describeKind, formatPath, type SchemaIssue, schemaIssues } from "./SchemaIssue.js"
 import { ConfigFile, LogSettings, substitute } from "./Settings/ConfigFile.js"
-import { type EngineSettings, fromEntry, fromLocation, secretsOf } from "./Settings/EngineSettings.js"
+import {
+  type EngineSettings,
+  fromEntry,
+  fromLocation,
+  limitsOf,
+  secretsOf
+} from "./Settings/EngineSettings.js"
 import { defaultLimits, type Limits } from "./Settings/Limits.js"
 import { defaultId, type Location, parseLocation } from "./Settings/Location.js"
 import { repeatedKeys } from "./Settings/RepeatedKeys.js"
@@ -129,7 +135,7 @@ const settingsOf = (
       Either.flatMap(({ id, location, where }) =>
         Either.map(
           fromLocation(location, where, { limits: defaultLimits, connectTimeoutMs: undefined }),
-          (engine) => ({ ...engine, id, description: undefined, limits: defaultLimits })
+          (engine) => ({ ...engine, id, description: undefined, limits: limitsOf(engine, defaultLimits) })
         )
       )
     ),
@@ -252,7 +258,7 @@ const ofConfig = (config: ConfigFile, folder: string): Either.Either<Settings, P
         ...engine,
         id,
         description: entry.description,
-        limits
+        limits: limitsOf(engine, limits)
       }))
     }),
     config.log.file === null ? config.log : { ...config.log, file: resolve(folder, config.log.file) },

@@ -59,6 +59,32 @@ describe("settings", () => {
     )
   )
 
+  it.effect("the time to connect is the one that the source waits", () =>
+    Effect.gen(function* () {
+      const url = "postgres://h/crm?connect_timeout=20"
+      const mssql = "mssql://u:p@h/erp?timeout=20"
+      const given = yield* settings([`crm=${url}`, `erp=${mssql}`, "a=a.db"])
+      const listed = yield* settings(
+        [],
+        {},
+        file("times.json", {
+          sources: {
+            crm: { engine: "postgres", url },
+            erp: { engine: "mssql", url: mssql },
+            near: { engine: "postgres", url, limits: { connectTimeoutMs: 3000 } },
+            fields: { engine: "postgres", host: "h", limits: { connectTimeoutMs: 4000 } },
+            a: sqlite
+          }
+        })
+      )
+      const times = (all: typeof given) => all.sources.map(({ limits }) => limits.connectTimeoutMs)
+      expect(times(given)).toEqual([20_000, 20_000, 5000])
+      expect(times(listed)).toEqual([20_000, 20_000, 3000, 4000, 5000])
+      for (const { config, limits } of [...given.sources, ...listed.sources])
+        if ("connectTimeoutMs" in config) expect(config.connectTimeoutMs).toBe(limits.connectTimeoutMs)
+    })
+  )
+
   it.effect("a log file is looked for beside the config file", () =>
     Effect.map(
       settings([], {}, file("log.json", { sources: { a: sqlite }, log: { file: "calls.jsonl" } })),

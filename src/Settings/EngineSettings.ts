@@ -169,6 +169,12 @@ export const fromEntry = (
   return ofSqlServer(problems.length > 0 ? Either.left(problems) : Either.right(config), where)
 }
 
+/** The limits in force: a connection text may set its own time to connect. */
+export const limitsOf = (settings: EngineSettings, limits: Limits): Limits =>
+  "connectTimeoutMs" in settings.config
+    ? { ...limits, connectTimeoutMs: settings.config.connectTimeoutMs }
+    : limits
+
 const revealed = (value: Redacted.Redacted<string> | undefined): ReadonlyArray<string> =>
   value === undefined ? [] : [Redacted.value(value)]
 
