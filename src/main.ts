@@ -1,12 +1,13 @@
 #!/usr/bin/env node
 /** From the command line to a command, and from its end to an exit code; nothing else. */
 import { writeSync } from "node:fs"
+import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Arguments from "./Cli/Arguments.js"
 import { serve } from "./Cli/Serve.js"
-import { exitCode, FatalError } from "./FatalError.js"
+import { exitCode, FatalError, type Problem } from "./FatalError.js"
 import { load } from "./Settings.js"
 import { version } from "./Version.js"
 
@@ -25,9 +26,55 @@ const parse = (argv: ReadonlyArray<string>) =>
     "SOURCE... or --config FILE, --help, --version"
   )
 
+/** The options of each command beside --help and --version; `audit` has its own. */
+const optionsOf = { serve: ["config"], check: ["config", "json"], demo: [] } as const
+
+const isCommand = (text: string | undefined): text is "check" | "demo" => text === "check" || text === "demo"
+
+/** What was given and has no meaning for the command. */
+const meaningless = (
+  command: keyof typeof optionsOf,
+  options: ReadonlyArray<string>,
+  sources: number
+): ReadonlyArray<Problem> => {
+  const known: ReadonlyArray<string> = optionsOf[command]
+  const takes = known.length === 0 ? "no option" : known.map((name) => `--${name}`).join(", ")
+  return [
+    ...options
+      .filter((name) => !known.includes(name))
+      .map((name) => ({
+        where: `--${name}`,
+        expected: `${takes} with ${command}`,
+        found: "a flag without meaning"
+      })),
+    ...(command === "demo" && sources > 0
+      ? [{ where: "the command line", expected: "demo alone", found: "more arguments" }]
+      : [])
+  ]
+}
+
+/** A reader that is gone has seen what it wanted. */
+const write = (fd: 1 | 2, text: string): void => {
+  try {
+    writeSync(fd, `${text}\n`)
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error && error.code === "EPIPE")) throw error
+  }
+}
+
+/** Ends a command that prints, in order, once nobody reads it any more. */
+const whileRead = <E>(command: Effect.Effect<number, E>): Effect.Effect<number, E> =>
+  Effect.raceFirst(
+    command,
+    Effect.async<number>((resume) => {
+      // It stays to the end of the process: what is printed until then fails in the same way.
+      process.stdout.on("error", () => resume(Effect.succeed(exitCode.ok)))
+    })
+  )
+
 const print = (text: string): Effect.Effect<number | undefined> =>
   Effect.sync(() => {
-    writeSync(1, `${text}\n`)
+    write(1, text)
     return undefined
   })
 
@@ -46,17 +93,21 @@ const program = Effect.gen(function* () {
   if (values.version) {
     return yield* print(version)
   }
-  const [command, ...rest] = positionals
+  const [first, ...rest] = positionals
+  const command = isCommand(first) ? first : "serve"
+  const { config, help: _, version: __, ...others } = values
+  const given = Object.keys(config === undefined ? others : { config, ...others })
+  const problems = meaningless(command, given, rest.length)
+  if (Arr.isNonEmptyReadonlyArray(problems)) return yield* new FatalError({ problems })
   if (command === "demo") {
     const { demo } = yield* Effect.promise(() => import("./Cli/Demo.js"))
-    return yield* demo
+    return yield* whileRead(Effect.as(demo, exitCode.ok))
   }
-  const { config } = values
   const environment = process.env
   if (command === "check") {
     const { check } = yield* Effect.promise(() => import("./Cli/Check.js"))
     const settings = yield* load({ sources: rest, config, environment })
-    return yield* check(settings, { json: values.json === true })
+    return yield* whileRead(check(settings, { json: values.json === true }))
   }
   const settings = yield* load({ sources: positionals, config, environment })
   return yield* serve(settings)
@@ -65,5 +116,5 @@ const program = Effect.gen(function* () {
 const exit = await Effect.runPromiseExit(program)
 if (Exit.isSuccess(exit)) process.exit(exit.value ?? exitCode.ok)
 const failure = Cause.squash(exit.cause)
-writeSync(2, `${failure instanceof Error ? failure.message : String(failure)}\n`)
+write(2, failure instanceof Error ? failure.message : String(failure))
 process.exit(failure instanceof FatalError ? exitCode.configuration : exitCode.unexpected)

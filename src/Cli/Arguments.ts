@@ -3,13 +3,20 @@ import { type ParseArgsConfig, parseArgs } from "node:util"
 import * as Effect from "effect/Effect"
 import { FatalError } from "../FatalError.js"
 
-/** `expected` says in a few words what the command takes. */
+/** `expected` says in a few words what the command takes. An option that stands twice has no meaning, either. */
 export const parse = <T extends ParseArgsConfig>(
   config: T,
   expected: string
 ): Effect.Effect<ReturnType<typeof parseArgs<T>>, FatalError> =>
   Effect.try({
-    try: () => parseArgs(config),
+    try: () => {
+      const names = (parseArgs({ ...config, tokens: true }).tokens ?? []).flatMap((token) =>
+        token.kind === "option" ? [token.rawName] : []
+      )
+      const twice = names.find((name, index) => names.indexOf(name) < index)
+      if (twice !== undefined) throw new Error(`Option '${twice}' stands twice`)
+      return parseArgs(config)
+    },
     catch: (error) =>
       new FatalError({
         problems: [

@@ -27,6 +27,14 @@ interface Case {
 const cases: ReadonlyArray<Case> = [
   { what: "nothing to serve", args: [], says: ["--config", "DATABASE_URL", "MCP_QUERY_CONFIG"] },
   { what: "an unknown flag", args: ["--verbose", shop], says: ["--verbose"] },
+  { what: "an option of another command", args: ["--json", shop], says: ["--json", "serve"] },
+  {
+    what: "an option of no meaning for the demo",
+    args: ["demo", "--config", "x"],
+    says: ["--config", "demo"]
+  },
+  { what: "an argument behind demo", args: ["demo", `x=postgres://u:${secret}@h`], says: ["demo"] },
+  { what: "an option twice", args: ["--config", "a", "--config", "b"], says: ["--config", "twice"] },
   { what: "--config without a file", args: ["--config"], says: ["--config"] },
   { what: "sources and a config file", args: [shop, ...config("both", {})], says: ["--config", "both"] },
   { what: "two equal ids", args: [`a=${shop}`, `a=${shop}`], says: ["a", /second/] },

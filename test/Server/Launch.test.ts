@@ -171,6 +171,19 @@ describe("information", () => {
       expect(stdout).toContain(word)
   })
 
+  it.each([
+    ["--help", "stdout", 0],
+    ["--version", "stdout", 0],
+    ["check", "stdout", 0],
+    ["demo", "stdout", 0],
+    ["--verbose", "stderr", 78]
+  ] as const)("%s ends as it should where nobody reads its %s", async (argument, stream, code) => {
+    const program = new Program(argument === "check" ? ["check", shop] : [argument])
+    program.process[stream]?.destroy()
+    expect((await program.ended).code).toBe(code)
+    if (stream === "stdout") expect(program.stderr).toBe("")
+  })
+
   it("--version", async () => {
     expect(await runProgram(["--version"])).toEqual({
       code: 0,
