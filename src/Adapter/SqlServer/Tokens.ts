@@ -116,11 +116,3 @@ export function* tokens(sql: string): Generator<Token> {
     }
   }
 }
-
-/** The distinct variables of a statement, lower case, with their `@`; `@@name` reads the engine's state and is none. */
-export const variablesOf = (sql: string): ReadonlySet<string> => {
-  const found = new Set<string>()
-  for (const { kind, text } of tokens(sql))
-    if (kind === "variable" && !text.startsWith("@@")) found.add(text.toLowerCase())
-  return found
-}
