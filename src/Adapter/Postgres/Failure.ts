@@ -215,12 +215,18 @@ export interface Confidential {
 
 const escapeRegExp = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")
 
-/** Addresses with a login, and connection strings, as a function may report them. */
+/** Addresses with a login, and connection strings, as a function may report them; a value in quotes may be cut off. */
 const connectionText =
-  /\b[a-z][a-z0-9+.-]*:\/\/[^\s"'/@]*@[^\s"']+|\b(?:password|passwd|pwd|host|hostaddr|user|port)=(?:'[^']*'|[^\s"',;)]+)/gi
+  /\b[a-z][a-z0-9+.-]{0,60}:\/\/[^\s"'/@]*@[^\s"']+|\b(?:password|passwd|pwd|host|hostaddr|user|port)=(?:'[^']*(?:'|$)|[^\s"',;)]+)/gi
+
+/** An address that was cut before it said whether it holds a login. */
+const begunAddress = /\b[a-z][a-z0-9+.-]{0,60}:\/\/[^\s"'/@]*$/i
 
 /** A message may repeat a value of any size; an answer has less of it than this. */
 const longestText = 8000
+
+/** What the caller said is looked through for each address and path of a message; so much of it is. */
+const longestSaid = 200_000
 
 /** Without the beginning of a name at its end, where a text was cut. */
 const withoutBegun = (text: string, name: string): string => {
@@ -233,7 +239,7 @@ const withoutBegun = (text: string, name: string): string => {
 const path =
   /(?<![\w.])(?:\/[\w.+-]+){2,}\/?|\b(?:base|global|pg_tblspc)(?:\/[\w.-]+)+|\b[A-Za-z]:\\[^\s"']+/g
 
-const quoted = /(["»«„“‹「])([^"»«„“”‹›」]*)(["«»”“›」])/g
+const quoted = /(["»«„“‹「])([^"»«„“”‹›「」]*)(["«»”“›」])/g
 
 /**
  * The engine's sentence without the password, and without the login, addresses and paths of the server that the caller
@@ -245,6 +251,7 @@ export const publicText = (text: string, said: string, { password, names }: Conf
     result = text.slice(0, longestText)
     for (const name of [...names, ...(password === undefined ? [] : [password])])
       result = withoutBegun(result, name)
+    result = result.replace(begunAddress, "")
   }
   if (password !== undefined && password.length > 3) result = result.replaceAll(password, "…")
   for (const name of names) {
@@ -277,8 +284,9 @@ export interface StatementContext {
 /** The engine's refusal of a statement, in a session that goes on. */
 export const refused = (
   error: unknown,
-  { said, prefix, timedOut, confidential }: StatementContext
+  { said: everything, prefix, timedOut, confidential }: StatementContext
 ): QueryFailed | QueryRejected => {
+  const said = everything.slice(0, longestSaid)
   const engine = engineError(error)
   if (engine === null) {
     return new QueryFailed({

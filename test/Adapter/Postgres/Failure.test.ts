@@ -156,6 +156,30 @@ describe("what a message may repeat", () => {
     expect(cut).not.toContain("rep")
     expect(publicText(`invalid: "${"/a".repeat(5_000)}"`, "", confidential)).toBe('invalid: "…')
   })
+
+  it("holds no half of a secret that was cut off", () => {
+    const long = `dial ${"/a".repeat(3970)}`
+    for (const secret of ["postgres://other:hid", "password='hid den", "password=hid"]) {
+      const text = `${long.slice(0, 7999 - secret.length)} ${secret}den@host/db?password=hidden'`
+      expect(publicText(text, "", confidential)).not.toContain("hid")
+    }
+  })
+
+  it("is looked for in what the caller said a bounded number of times", () => {
+    const paths = Array.from({ length: 1500 }, (_, at) => `/a/${at}`).join(" ")
+    const said = "x".repeat(200_000_000)
+    const error = engine("22P02", { message: `invalid input: ${paths}` })
+    for (let time = 0; time < 5; time++) {
+      const { message } = refused(error, { ...context, said })
+      expect(message).toMatch(/^invalid input: … …/)
+    }
+  })
+
+  it("is read in one pass where quotes are opened and never closed", () => {
+    const message = `could not open file ${"「".repeat(1_000_000)}`
+    expect(refused(engine("58P01", { message }), context).message).toContain("could not open")
+  })
+
   it.each([
     ['role "bob" does not exist', "select 1", 'role "…" does not exist'],
     ["Rolle »bob« existiert nicht", "select 1", "Rolle »…« existiert nicht"],
