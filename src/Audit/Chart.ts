@@ -1,5 +1,6 @@
 /** Latency and traffic over time as SVG. Colours are the page's, so that they follow its light or dark scheme. */
 import * as Format from "./Format.js"
+import { dated } from "./Intervals.js"
 import type { Interval } from "./Report.js"
 
 const width = 1000
@@ -114,7 +115,7 @@ export const overTime = (intervals: ReadonlyArray<Interval>): string => {
   const [firstInterval] = intervals
   const lastInterval = intervals.at(-1)
   if (firstInterval === undefined || lastInterval === undefined) return ""
-  const time = timeScale(startOf(firstInterval), startOf(lastInterval) + lastInterval.widthMs)
+  const time = timeScale(startOf(firstInterval), dated(startOf(lastInterval) + lastInterval.widthMs))
   const known = intervals.flatMap(({ latency }) => (latency === null ? [] : [latency]))
   const latency = logScale(
     Math.min(...known.map(({ p50 }) => p50)),

@@ -15,6 +15,12 @@ interface Bucket {
   retried: number
 }
 
+/** Beyond it there are no dates; a log may name any, and its intervals begin and end beside them. */
+const furthest = 8_640_000_000_000_000
+
+/** The nearest moment that has a date. */
+export const dated = (time: number): number => Math.min(furthest, Math.max(-furthest, time))
+
 export interface Intervals {
   readonly add: (
     time: number,
@@ -66,7 +72,7 @@ export const make = (): Intervals => {
       [...buckets]
         .sort(([a], [b]) => a - b)
         .map(([index, { calls, durations, failed, retried }]) => ({
-          from: new Date(index * width()).toISOString(),
+          from: new Date(dated(index * width())).toISOString(),
           widthMs: width(),
           calls,
           failed,

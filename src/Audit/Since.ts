@@ -12,9 +12,13 @@ export const parse = (text: string, now: number): Either.Either<number, string> 
   const [, amount, unit] = /^(\d+(?:\.\d+)?)([smhdw])$/i.exec(text.trim()) ?? []
   const name = unit?.toLowerCase()
   if (amount !== undefined && name !== undefined && isUnit(name))
-    return Either.right(now - Number(amount) * units[name])
+    return within(now - Number(amount) * units[name])
   const isDate = /^\d{4}-\d{2}-\d{2}$/.test(text)
   const isTime = /^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?$/i.test(text)
   const moment = isDate || isTime ? Date.parse(isDate ? `${text}T00:00` : text) : Number.NaN
-  return Number.isNaN(moment) ? Either.left(forms) : Either.right(moment)
+  return within(moment)
 }
+
+/** A moment that has a date. */
+const within = (moment: number): Either.Either<number, string> =>
+  Number.isNaN(new Date(moment).getTime()) ? Either.left(forms) : Either.right(moment)
