@@ -89,11 +89,13 @@ const maxPendingBytes = 8 * 2 ** 20
 
 const removed = "[secret]"
 
+/** A secret as it is, and as it stands in URLs; one with half of a surrogate pair cannot stand there. */
+const formsOf = (secret: string): ReadonlyArray<string> =>
+  /\p{Cs}/u.test(secret) ? [secret] : [secret, encodeURIComponent(secret), encodeURI(secret)]
+
 /** Replaces each secret in a text, as it is and as it stands in URLs. */
 export const redactor = (secrets: ReadonlyArray<string>): ((text: string) => string) => {
-  const forms = [
-    ...new Set(secrets.flatMap((secret) => [secret, encodeURIComponent(secret), encodeURI(secret)]))
-  ]
+  const forms = [...new Set(secrets.flatMap(formsOf))]
     // A shorter one would stand in half of all texts.
     .filter((form) => form.length >= 3)
     .sort((a, b) => b.length - a.length)

@@ -147,6 +147,11 @@ describe("causes", () => {
 })
 
 describe("secrets", () => {
+  it("may hold half of a surrogate pair", () =>
+    expect(redactor(["hunter\ud800", "plain 2"])("hunter\ud800 plain 2 plain%202")).toBe(
+      "[secret] [secret] [secret]"
+    ))
+
   const secret = `${randomBytes(6).toString("hex")}/ö "\\ä`
 
   it("are removed from arguments, their names, causes and messages, also as they stand in URLs", () => {
