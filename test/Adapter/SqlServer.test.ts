@@ -938,4 +938,18 @@ describe("the report", () => {
       expect(report.leastPrivilege.join("\n")).not.toContain(password)
     })
   )
+
+  it.scopedLive("needs no other login where this one may only read", () =>
+    Effect.gen(function* () {
+      const { adapter } = yield* harness({
+        statement: (call, reply) => {
+          if (call.sql.includes("@@VERSION"))
+            reply.send(table([["Microsoft SQL Server 2022", "reader", "sales"]]))
+          else if (call.sql.includes("'DATABASE'")) reply.send(table([["SELECT"], ["CONNECT"]]))
+          else reply.send(table([]))
+        }
+      })
+      expect(yield* adapter.report).toMatchObject({ excessPrivileges: [], leastPrivilege: [] })
+    })
+  )
 })

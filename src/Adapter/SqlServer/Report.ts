@@ -99,24 +99,28 @@ export const report = (ask: Ask, tls: boolean): Effect.Effect<SourceReport, Adap
       ...(yield* askOptional(rights("DATABASE"))).map(([right]) => ({ right, scope: "database" }))
     ]
     const objects = yield* askOptional(writable)
-    const readable = yield* askOptional(schemas)
+    const excessPrivileges = [
+      ...memberOf.filter(([, member]) => member === 1).map(([role]) => `member of ${role}`),
+      ...granted
+        .filter(({ right }) => !readingRights.has(String(right)))
+        .map(({ right, scope }) => `${right} on the ${scope}`),
+      ...objects
+        .filter(([, count]) => Number(count) > 0)
+        .map(([right, count]) => `${right} on ${count} tables or views`)
+    ]
+    const readable = excessPrivileges.length === 0 ? [] : yield* askOptional(schemas)
     return {
       version: String(version).split("\n")[0]?.trim() ?? "",
       tls,
       login: login === null || login === undefined ? null : String(login),
-      excessPrivileges: [
-        ...memberOf.filter(([, member]) => member === 1).map(([role]) => `member of ${role}`),
-        ...granted
-          .filter(({ right }) => !readingRights.has(String(right)))
-          .map(({ right, scope }) => `${right} on the ${scope}`),
-        ...objects
-          .filter(([, count]) => Number(count) > 0)
-          .map(([right, count]) => `${right} on ${count} tables or views`)
-      ],
-      leastPrivilege: statements(
-        String(database),
-        readable.flatMap(([schema]) => (typeof schema === "string" ? [schema] : [])).sort()
-      )
+      excessPrivileges,
+      leastPrivilege:
+        excessPrivileges.length === 0
+          ? []
+          : statements(
+              String(database),
+              readable.flatMap(([schema]) => (typeof schema === "string" ? [schema] : [])).sort()
+            )
     }
   })
 }
