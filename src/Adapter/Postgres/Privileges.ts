@@ -1,4 +1,8 @@
 /** What a login may do beyond reading, asked of the engine in one statement, and a login that may only read. */
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type { SourceReport } from "../../Adapter.js"
+import { QueryFailed } from "../../QueryError.js"
 
 /** One row; see {@link privilegesOf} for its columns. Tables of the engine itself are left out. */
 export const privilegesQuery = `with me as (select * from pg_catalog.pg_roles where rolname = current_user),
@@ -33,22 +37,27 @@ facts as (
   from me)
 select pg_catalog.version(), current_user, pg_catalog.to_jsonb(facts) from facts`
 
-interface Facts {
-  readonly super: boolean
-  readonly rolcreaterole: boolean
-  readonly rolcreatedb: boolean
-  readonly rolreplication: boolean
-  readonly rolbypassrls: boolean
-  readonly roles: ReadonlyArray<string>
-  readonly create_schemas: boolean
-  readonly create_in: ReadonlyArray<string>
-  readonly writable_count: number
-  readonly writable: ReadonlyArray<string>
-  readonly owned_count: number
-  readonly owned: ReadonlyArray<string>
-  readonly readable: ReadonlyArray<string>
-  readonly database: string
-}
+const Names = Schema.Array(Schema.String)
+
+const Facts = Schema.Struct({
+  super: Schema.Boolean,
+  rolcreaterole: Schema.Boolean,
+  rolcreatedb: Schema.Boolean,
+  rolreplication: Schema.Boolean,
+  rolbypassrls: Schema.Boolean,
+  roles: Names,
+  create_schemas: Schema.Boolean,
+  create_in: Names,
+  writable_count: Schema.Number,
+  writable: Names,
+  owned_count: Schema.Number,
+  owned: Names,
+  readable: Names,
+  database: Schema.String
+})
+type Facts = typeof Facts.Type
+
+const decode = Schema.decodeUnknown(Schema.parseJson(Facts))
 
 const roleMeans: Record<string, string> = {
   pg_read_server_files: "may read files of the server",
@@ -105,9 +114,17 @@ const least = ({ database, readable, create_in }: Facts): ReadonlyArray<string> 
 
 /** The third column of {@link privilegesQuery}, in words and as statements. */
 export const privilegesOf = (
-  json: string
-): { readonly excessPrivileges: ReadonlyArray<string>; readonly leastPrivilege: ReadonlyArray<string> } => {
-  const facts: Facts = JSON.parse(json)
-  const excessPrivileges = excess(facts)
-  return { excessPrivileges, leastPrivilege: excessPrivileges.length === 0 ? [] : least(facts) }
-}
+  json: string | null | undefined
+): Effect.Effect<Pick<SourceReport, "excessPrivileges" | "leastPrivilege">, QueryFailed> =>
+  Effect.mapBoth(decode(json), {
+    onFailure: (cause) =>
+      new QueryFailed({
+        reason: "engine_error",
+        message: "What the database says of the login's privileges cannot be read.",
+        cause
+      }),
+    onSuccess: (facts) => {
+      const excessPrivileges = excess(facts)
+      return { excessPrivileges, leastPrivilege: excessPrivileges.length === 0 ? [] : least(facts) }
+    }
+  })

@@ -233,7 +233,7 @@ export const make = (config: Config): Effect.Effect<AdapterService, never, Scope
           version: version ?? "PostgreSQL",
           tls,
           login: login ?? null,
-          ...privilegesOf(facts ?? "{}")
+          ...(yield* privilegesOf(facts))
         }
       })
     }
