@@ -30,6 +30,8 @@ export interface McpServerOptions {
 }
 
 export interface McpServer {
+  /** Begins to read. */
+  readonly start: Effect.Effect<void>
   /** Waits until nothing is in flight, for at most `graceMs`; what is not done by then is answered as failed. */
   readonly drain: (graceMs: number) => Effect.Effect<void>
 }
@@ -182,12 +184,11 @@ export const make = (options: McpServerOptions): Effect.Effect<McpServer, never,
     }
     // The SDK reports here, before it returns, that it could not read a message.
     server.onerror = stdio.refuse
-    yield* Effect.promise(() => server.connect(stdio))
-
     const idle = Effect.async<void>((resume) => {
       stdio.onIdle(() => resume(Effect.void))
     })
     return {
+      start: Effect.promise(() => server.connect(stdio)),
       drain: (graceMs) =>
         idle.pipe(
           Effect.timeoutTo({ duration: graceMs, onSuccess: () => true, onTimeout: () => false }),

@@ -13,8 +13,14 @@ export interface OutputStream {
   readonly onDrained: (done: () => void) => void
 }
 
+/** A stream that somebody else made. */
+export interface ForeignStream extends OutputStream {
+  /** Leaves the stream to its maker, once it has taken what was written. */
+  readonly release: () => void
+}
+
 /** A stream that somebody else made, and ends. What is written after it broke is dropped. */
-export const fromWritable = (stream: NodeJS.WritableStream, onBroken: () => void): OutputStream => {
+export const fromWritable = (stream: NodeJS.WritableStream, onBroken: () => void): ForeignStream => {
   let broken = false
   let pending = 0
   const waiting: Array<() => void> = []
@@ -29,6 +35,10 @@ export const fromWritable = (stream: NodeJS.WritableStream, onBroken: () => void
   }
   stream.on("error", fail)
   stream.on("close", fail)
+  const onDrained = (done: () => void) => {
+    if (broken || pending === 0) done()
+    else waiting.push(done)
+  }
   return {
     write: (text) => {
       if (broken) return
@@ -40,10 +50,8 @@ export const fromWritable = (stream: NodeJS.WritableStream, onBroken: () => void
       })
     },
     pending: () => (broken ? 0 : pending),
-    onDrained: (done) => {
-      if (broken || pending === 0) done()
-      else waiting.push(done)
-    }
+    onDrained,
+    release: () => onDrained(() => void stream.off("error", fail).off("close", fail))
   }
 }
 

@@ -43,6 +43,13 @@ const reserveStandardOutput: Effect.Effect<void, never, Scope> = Effect.acquireR
     })
 ).pipe(Effect.asVoid)
 
+/** An application's own stream, which it gets back without a trace. */
+const borrow = (stream: NodeJS.WritableStream, onBroken: () => void) =>
+  Effect.acquireRelease(
+    Effect.sync(() => OutputStream.fromWritable(stream, onBroken)),
+    ({ release }) => Effect.sync(release)
+  )
+
 /**
  * Serves one client until its input ends or its output is closed; calls in flight are answered first, for at most 5
  * seconds. Interruption ends it in the same order. A failed call is an answer and never a failure of this Effect.
@@ -68,12 +75,12 @@ export const serve = (options: ServeOptions = {}): Effect.Effect<void, never, So
     const ending = yield* Session.makeEnding
     const onBroken = () => ending.abandon("output closed")
     if (options.output === undefined) yield* reserveStandardOutput
+    const output = yield* options.output === undefined
+      ? Effect.sync(() => OutputStream.make(1, onBroken))
+      : borrow(options.output, onBroken)
     yield* Session.run({
       input: options.input ?? process.stdin,
-      output:
-        options.output === undefined
-          ? OutputStream.make(1, onBroken)
-          : OutputStream.fromWritable(options.output, onBroken),
+      output,
       structuredContent: options.structuredContent ?? true,
       secrets: (options.secrets ?? []).map(Redacted.value),
       ending

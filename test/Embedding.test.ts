@@ -192,6 +192,28 @@ describe("the server on an application's streams", () => {
     }).pipe(Effect.provide(sources), Effect.provide(quiet))
   )
 
+  it.live("gives them back without a listener of its own, however soon it is stopped", () =>
+    Effect.gen(function* () {
+      const { answer, begin, input, output } = streams()
+      const events = ["data", "end", "close", "error"] as const
+      const listeners = () =>
+        [input, output].flatMap((each) => events.map((event) => each.listenerCount(event)))
+      const before = listeners()
+      for (let turns = 0; turns < 12; turns++) {
+        const served = yield* Effect.fork(Server.serve({ input, output }))
+        for (let turn = 0; turn < turns; turn++) yield* Effect.promise(() => Promise.resolve())
+        yield* Fiber.interrupt(served)
+        expect(listeners()).toEqual(before)
+      }
+      const served = yield* Effect.fork(Server.serve({ input, output }))
+      input.resume()
+      begin(1, { sql: "select a from t" })
+      yield* answer(1)
+      yield* Fiber.interrupt(served)
+      expect(listeners()).toEqual(before)
+    }).pipe(Effect.provide(sources), Effect.provide(quiet))
+  )
+
   it.live("as a Layer ends with it: a call that is done soon is still answered", () =>
     Effect.gen(function* () {
       const { answer, begin, input, output } = streams()

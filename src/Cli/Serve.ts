@@ -28,11 +28,12 @@ const keepBaselineWasm = () => {
 
 /** Standard output is the protocol's alone: what a dependency prints becomes a line of the log. */
 const captureConsole = (log: CallLogService) => {
-  const capture = (chunk: unknown): true => {
+  const capture = (chunk: unknown, encoding?: unknown, written: unknown = encoding): true => {
     const text = (
       typeof chunk === "string" ? chunk : Buffer.from(chunk as Uint8Array).toString("utf8")
     ).trim()
     if (text !== "") log.unsafeEvent("debug", "message", { text })
+    if (typeof written === "function") process.nextTick(written)
     return true
   }
   process.stdout.write = capture

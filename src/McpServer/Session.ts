@@ -94,13 +94,16 @@ export const run = (options: SessionOptions): Effect.Effect<void, never, Sources
         yield* Effect.promise(() => stdio.close())
         yield* log.event("info", "server_stopped", { why })
       })
-    yield* log.event("info", "server_started", {
+    const started = log.event("info", "server_started", {
       version,
       node: process.version,
       pid: process.pid,
       sources: sources.all.map(({ engine, id }) => ({ id, engine }))
     })
-    yield* Effect.onExit(Deferred.await(ending.finished), (exit) =>
-      inFinalizer(close(Exit.isSuccess(exit) ? exit.value : "interrupted"))
+    // Whatever ends it, also while it starts: the streams are given back.
+    yield* server.start.pipe(
+      Effect.zipRight(started),
+      Effect.zipRight(Deferred.await(ending.finished)),
+      Effect.onExit((exit) => inFinalizer(close(Exit.isSuccess(exit) ? exit.value : "interrupted")))
     )
   })

@@ -31,7 +31,7 @@ export interface Stdio extends Transport {
   readonly onIdle: (done: () => void) => void
   /** Calls back once the client has taken enough of the answers before. */
   readonly onReader: (ready: () => void) => void
-  /** Stops reading. */
+  /** Stops reading, and leaves the input to whoever made it. */
   readonly stop: () => void
   /** The client's own id of a request. */
   readonly clientId: (internal: Id) => Id
@@ -153,14 +153,14 @@ export const make = (options: StdioOptions): Stdio => {
     options.onEnd()
   }
 
+  const onData = (chunk: Buffer | string) => {
+    if (!ended) lines.feed(typeof chunk === "string" ? Buffer.from(chunk) : chunk)
+  }
+
   const transport: Stdio = {
     start: async () => {
-      input.on("data", (chunk: Buffer | string) => {
-        if (!ended) lines.feed(typeof chunk === "string" ? Buffer.from(chunk) : chunk)
-      })
-      input.on("end", onEnd)
-      input.on("close", onEnd)
-      input.on("error", onEnd)
+      if (ended) return
+      input.on("data", onData).on("end", onEnd).on("close", onEnd).on("error", onEnd)
     },
     send: async (message) => {
       if (!("id" in message) || message.id === undefined || "method" in message) return write(message)
@@ -190,6 +190,7 @@ export const make = (options: StdioOptions): Stdio => {
     stop: () => {
       ended = true
       input.pause()
+      input.off("data", onData).off("end", onEnd).off("close", onEnd).off("error", onEnd)
     },
     clientId: toClient,
     refuse: () => {
