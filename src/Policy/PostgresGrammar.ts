@@ -258,32 +258,31 @@ const inspectAttribute = (name: string): QueryRejected | null =>
 
 /** What may stand in front of a function that is written as a column: the functions in FROM, which give no rows but values. */
 class ScalarRelations {
-  /** By name, the columns that are known; they come before functions. */
-  readonly #named: Array<{ readonly name: string | undefined; readonly columns: ReadonlyArray<string> }> = []
+  /** By name, for each relation the columns that are known; they come before functions. */
+  readonly #named = new Map<string | undefined, Array<ReadonlySet<string>>>()
 
   add(range: Node): void {
     const alias = isJsonObject(range["alias"]) ? range["alias"] : undefined
     const given = alias?.["aliasname"]
+    const name = typeof given === "string" ? given : undefined
     const definitions = Array.isArray(range["coldeflist"]) ? range["coldeflist"] : []
-    this.#named.push({
-      name: typeof given === "string" ? given : undefined,
-      columns: [
-        ...stringsOf(alias?.["colnames"]),
-        ...definitions.flatMap((column: unknown) =>
-          isJsonObject(column) &&
-          isJsonObject(column["ColumnDef"]) &&
-          typeof column["ColumnDef"]["colname"] === "string"
-            ? [column["ColumnDef"]["colname"]]
-            : []
-        )
-      ]
-    })
+    const columns = new Set([
+      ...stringsOf(alias?.["colnames"]),
+      ...definitions.flatMap((column: unknown) =>
+        isJsonObject(column) &&
+        isJsonObject(column["ColumnDef"]) &&
+        typeof column["ColumnDef"]["colname"] === "string"
+          ? [column["ColumnDef"]["colname"]]
+          : []
+      )
+    ])
+    this.#named.set(name, [...(this.#named.get(name) ?? []), columns])
   }
 
   /** Whether `qualifier.column` may be a call. One without an alias has the name of its function, or of none. */
   mayCall(qualifier: string, column: string): boolean {
-    return this.#named.some(
-      ({ columns, name }) => (name === undefined || name === qualifier) && !columns.includes(column)
+    return [undefined, qualifier].some((name) =>
+      this.#named.get(name)?.some((columns) => !columns.has(column))
     )
   }
 }
@@ -382,12 +381,17 @@ const writeInside = (statement: Node): QueryRejected | null => {
 
 /**
  * PostgreSQL's scanner takes all operator characters that follow for one operator before it sees that a comment begins,
- * so that comments in an unbroken row cost it time by the square of their length, during which nothing else is served.
+ * or that a plus or minus at its end is one of its own. Such characters in an unbroken row cost it time by the square of
+ * their length, during which nothing else is served.
  */
 const isCostly = (sql: string): boolean => {
   let steps = 0
-  for (const [run] of sql.matchAll(/[-+*/<>=~!@#%^&|`?]{64,}/g))
+  for (const [run] of sql.matchAll(/[-+*/<>=~!@#%^&|`?]{64,}/g)) {
     for (let at = run.indexOf("/*"); at >= 0; at = run.indexOf("/*", at + 1)) steps += run.length - at
+    // What follows two dashes is a comment, and is passed over.
+    const [operators = ""] = run.split("--", 1)
+    steps += operators.length * operators.replace(/[^+-]/g, "").length
+  }
   return steps > mostSteps
 }
 
@@ -410,7 +414,7 @@ export const inspect = (sql: string): Verdict =>
       ? Effect.fail(
           rejected(
             "unverifiable",
-            "The statement holds too many comments in an unbroken row. Leave them out, or put spaces between them."
+            "The statement holds too many operators or comments in an unbroken row. Leave them out, or put spaces between them."
           )
         )
       : Effect.flatMap(grammar, (grammar) => {

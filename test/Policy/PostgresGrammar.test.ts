@@ -174,7 +174,18 @@ describe("PostgresGrammar", () => {
     [`select 1 ${"/**/".repeat(24_000)}`, `select 1 ${"/*".repeat(49_000)}`]
   )
 
+  each("signs in an unbroken row, each of which the scanner sees again and again", "unverifiable", [
+    `select 1 ${"+-".repeat(49_000)}1`,
+    `select 1 ${"+".repeat(90_000)}1`,
+    `select 1 <${"+-".repeat(40_000)}--`
+  ])
+
   each("other long rows", "execute", [
+    `select 1 ${"+ -".repeat(1000)}1`,
+    `select 1 ${"-".repeat(99_000)}`,
+    `select 1 /*${"+-".repeat(1000)}*/`,
+    `select 1 /* ${"-".repeat(90_000)} */`,
+    `select '${"+-".repeat(1000)}'`,
     `select 1 ${"/**/ ".repeat(19_000)}`,
     `select 1 /${"*".repeat(90_000)}/`,
     `select 1 --${"/*".repeat(1000)}`,
