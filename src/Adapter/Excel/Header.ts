@@ -58,9 +58,12 @@ const fold = (name: string) => name.toLowerCase()
 export const columnNames = (headers: ReadonlyArray<string | undefined>, left: number): Array<string> => {
   const taken = new Set(headers.flatMap((header) => (header === undefined ? [] : [fold(header)])))
   const seen = new Map<string, number>()
+  // Where the search for a free one goes on: from the beginning each time, many equal headers would take minutes.
+  const next = new Map<string, number>()
   const free = (base: string, from: number): string => {
-    let n = from
+    let n = Math.max(from, next.get(fold(base)) ?? from)
     while (taken.has(fold(`${base}_${n}`))) n++
+    next.set(fold(base), n + 1)
     taken.add(fold(`${base}_${n}`))
     return `${base}_${n}`
   }

@@ -157,8 +157,12 @@ const byName = (index: Index, name: string, exact: boolean): Resolution | undefi
 const unquoted = (text: string) =>
   /^'(?:[^']|'')+'$/.test(text) ? text.slice(1, -1).replaceAll("''", "'") : text
 
+/** Longer than a sheet's name and a range can be; each `$` and `!` of a name is tried as the mark between them. */
+const longestSheetPart = 1000
+
 /** `Sheet$A4:D100` and `Sheet!A1:D20`; also `Sheet$` for the sheet, and `Sheet!name` for a name of its own. */
 const bySheetPart = (index: Index, name: string): Resolution | undefined => {
+  if (name.length > longestSheetPart) return undefined
   const marks = [...name.matchAll(/[!$]/g)].map((mark) => mark.index)
   const found = (at: number): Resolution | undefined => {
     const rest = name.slice(at + 1)

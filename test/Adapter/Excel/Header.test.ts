@@ -67,6 +67,13 @@ describe("columnNames", () => {
     expect(columnNames(headers, left)).toEqual(expected)
   })
 
+  it("finds the next free name at once, however many are taken", () => {
+    const taken = Array.from({ length: 40_000 }, (_, at) => `a_${at + 2}`)
+    const names = columnNames([...taken, ...taken.map(() => "a")], 1)
+    expect(new Set(names).size).toBe(80_000)
+    expect(names.at(-1)).toBe("a_80000")
+  })
+
   it("are always as many, unique but for case, and first ones kept", () => {
     const header = fc.option(fc.constantFrom("a", "A", "a_2", "b", "C", "c_2", "D"), { nil: undefined })
     fc.assert(

@@ -126,6 +126,8 @@ describe("resolve", () => {
   it("what is nothing says why, or is unknown", () => {
     expect(resolve(book, "Twice")).toMatchObject({ kind: "no_table" })
     expect(resolve(book, "Data!A1:ZZZZ9")).toMatchObject({ kind: "no_table" })
+    for (const mark of ["$", "!", "'!"])
+      expect(resolve(book, mark.repeat(100_000))).toEqual({ kind: "unknown" })
     expect(resolve(book, "Data!A0")).toMatchObject({ kind: "no_table" })
     expect(resolve(book, "Nosuch")).toEqual({ kind: "unknown" })
     expect(resolve(book, "Nosuch!A1")).toEqual({ kind: "unknown" })
