@@ -36,24 +36,39 @@ export const longest = { comment: 300, default: 200, expression: 500, definition
 
 /** The condition inside `CHECK (…)`. */
 export const conditionOf = (text: string): string => {
-  const match = /^\s*CHECK\s*\(([\s\S]*)\)\s*(?:NOT VALID|NO INHERIT|NOT ENFORCED|\s)*$/i.exec(text)
+  const match = /^\s*CHECK\s*\(([\s\S]*)\)(?:NOT VALID|NO INHERIT|NOT ENFORCED|\s)*$/i.exec(text)
   return stripParentheses(match?.[1] ?? text)
 }
 
-/** Parentheses that enclose the whole text say nothing. */
-export const stripParentheses = (text: string): string => {
-  const trimmed = text.trim()
-  if (!trimmed.startsWith("(") || !trimmed.endsWith(")")) return trimmed
-  let depth = 0
+/** The index of the parenthesis that closes each one. */
+const closings = (text: string): ReadonlyMap<number, number> => {
+  const found = new Map<number, number>()
+  const open: Array<number> = []
   let quote: string | undefined
-  const characters = [...trimmed]
-  for (const [at, character] of characters.entries()) {
+  for (let at = 0; at < text.length; at++) {
+    const character = text[at]
     if (quote !== undefined) {
       // A doubled quote ends a quotation and begins the next.
       if (character === quote) quote = undefined
     } else if (character === "'" || character === '"') quote = character
-    else if (character === "(") depth++
-    else if (character === ")" && --depth === 0 && at < characters.length - 1) return trimmed
+    else if (character === "(") open.push(at)
+    else if (character === ")") {
+      const opened = open.pop()
+      if (opened !== undefined) found.set(opened, at)
+    }
   }
-  return stripParentheses(trimmed.slice(1, -1))
+  return found
+}
+
+/** Parentheses that enclose the whole text say nothing. There may be thousands of them. */
+export const stripParentheses = (text: string): string => {
+  const isBlank = (at: number) => text.charAt(at).trim() === ""
+  let closing: ReadonlyMap<number, number> | undefined
+  for (let from = 0, to = text.length; ; from++, to--) {
+    while (from < to && isBlank(from)) from++
+    while (from < to && isBlank(to - 1)) to--
+    if (text[from] !== "(" || to - from < 2) return text.slice(from, to)
+    closing ??= closings(text)
+    if (closing.get(from) !== to - 1) return text.slice(from, to)
+  }
 }

@@ -16,6 +16,9 @@ const paramsOf = (message: unknown): ReadonlyArray<unknown> | undefined => {
 const isRounded = (value: unknown) =>
   typeof value === "number" && Number.isInteger(value) && !Number.isSafeInteger(value)
 
+/** Beyond what a double holds, and so no parameter: reading millions of digits as an integer would take seconds. */
+const mostDigits = 310
+
 /** The same JSON with each long integer as a string behind `mark`. */
 const marked = (text: string, mark: string): string => {
   let result = ""
@@ -25,7 +28,7 @@ const marked = (text: string, mark: string): string => {
     if (c === '"') at = stringEnd(text, at)
     else if (c === "-" || (c >= "0" && c <= "9")) {
       const { digits, isInteger } = numberAt(text, at)
-      if (digits.length > 15 && isInteger) {
+      if (digits.length > 15 && digits.length <= mostDigits && isInteger) {
         result += `${text.slice(copied, at)}"${mark}${digits}"`
         copied = at + digits.length
       }

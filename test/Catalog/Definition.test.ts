@@ -49,5 +49,11 @@ describe("conditions", () => {
     expect(stripParentheses("((')' = a))")).toBe("')' = a")
     expect(stripParentheses("(a) or (b)")).toBe("(a) or (b)")
     expect(stripParentheses("()")).toBe("")
+    expect(stripParentheses("( ( (a) ) )")).toBe("a")
+    expect(stripParentheses("((a)")).toBe("((a)")
+    const many = 500_000
+    expect(stripParentheses(`${"( ".repeat(many)}a${" )".repeat(many)}`)).toBe("a")
+    const endless = `CHECK (a)${" ".repeat(1_000_000)}x`
+    expect(conditionOf(endless) === endless).toBe(true)
   })
 })

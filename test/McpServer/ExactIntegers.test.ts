@@ -20,10 +20,11 @@ describe("restore", () => {
       [9007199254740993n, "9007199254740993", '"9007199254740993', null, true, 1.5, 1e22, 1e-7]
     ],
     ["[9007199254740994.0]", [9007199254740994]],
+    [`[9007199254740993, 1${"0".repeat(1_000_000)}]`, [9007199254740993n, Number.POSITIVE_INFINITY]],
     ["[1e400]", [Number.POSITIVE_INFINITY]],
     ["[[9007199254740993]]", [[9007199254740992]]],
     ["7", 7]
-  ])("%s", (params, expected) => expect(paramsOf(line(params))).toEqual(expected))
+  ])("%.100s", (params, expected) => expect(paramsOf(line(params))).toEqual(expected))
 
   it("leaves everything else as it was parsed", () => {
     const text = line("[9007199254740993]", '-- 9007199254740993 \\ " \u2028 {"params":[1]}')
