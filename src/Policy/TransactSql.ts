@@ -30,11 +30,29 @@ const secondStatement = (what: string) =>
     "Send each statement in a call of its own. A name that is a keyword needs [brackets]."
   )
 
-/** A statement's tokens with what the rules ask about each: its word, its neighbours, how deep in parentheses it is. */
+/** Words after which a statement's next part begins, and what they begin; a JOIN's condition is its own part. */
+const clauseOf: ReadonlyMap<string, Clause> = new Map<string, Clause>([
+  ["FROM", "tables"],
+  ["JOIN", "tables"],
+  ["APPLY", "tables"],
+  ["ON", "condition"],
+  ...["SELECT", "WHERE", "GROUP", "HAVING", "WINDOW", "ORDER", "OPTION", "UNION", "EXCEPT", "INTERSECT"].map(
+    (word) => [word, "other"] as const
+  )
+])
+
+type Clause = "tables" | "condition" | "other"
+
+/**
+ * A statement's tokens with what the rules ask about each: its word, its neighbours, how deep in parentheses it is, and
+ * in which part of its SELECT.
+ */
 class Statement {
   readonly list: ReadonlyArray<Token>
   readonly #words: ReadonlyArray<string>
   readonly #depths: ReadonlyArray<number>
+  readonly #openers: ReadonlyArray<number>
+  readonly #clauses: ReadonlyArray<Clause>
 
   constructor(list: ReadonlyArray<Token>) {
     this.list = list
@@ -42,13 +60,24 @@ class Statement {
     this.#words = list.map((token) =>
       token.kind === "word" ? token.text.normalize("NFKC").toUpperCase() : ""
     )
-    let depth = 0
-    this.#depths = list.map((token) => {
-      if (token.kind === "symbol" && token.text === ")") depth = Math.max(0, depth - 1)
-      const here = depth
-      if (token.kind === "symbol" && token.text === "(") depth++
-      return here
-    })
+    const depths: Array<number> = []
+    const openers: Array<number> = []
+    const clauses: Array<Clause> = []
+    const groups: Array<{ opener: number; clause: Clause }> = [{ opener: -1, clause: "other" }]
+    for (const index of list.keys()) {
+      if (this.symbol(index, ")") && groups.length > 1) groups.pop()
+      const group = groups[groups.length - 1] ?? { opener: -1, clause: "other" }
+      depths.push(groups.length - 1)
+      openers.push(group.opener)
+      clauses.push(group.clause)
+      // A group in parentheses is of the part that it stands in until a word of its own says otherwise.
+      if (this.symbol(index, "(")) groups.push({ opener: index, clause: group.clause })
+      else if (this.symbol(index, ",") && group.clause === "condition") group.clause = "tables"
+      else group.clause = clauseOf.get(this.word(index)) ?? group.clause
+    }
+    this.#depths = depths
+    this.#openers = openers
+    this.#clauses = clauses
   }
 
   /** The unquoted word at `index`, upper case; empty where something else or nothing stands. */
@@ -71,6 +100,16 @@ class Statement {
 
   depth(index: number): number {
     return this.#depths[index] ?? 0
+  }
+
+  /** The index of the parenthesis around `index`; negative where there is none. */
+  opener(index: number): number {
+    return this.#openers[index] ?? -1
+  }
+
+  /** The part in which `index` stands, before what it may begin itself. */
+  clause(index: number): Clause {
+    return this.#clauses[index] ?? "other"
   }
 
   isName(index: number): boolean {
@@ -125,6 +164,20 @@ const setOperators: ReadonlySet<string> = new Set(["UNION", "EXCEPT", "INTERSECT
 /** Words behind which a parenthesised SELECT is an operand although they are not reserved. */
 const operandWords: ReadonlySet<string> = new Set(["APPLY", "OFFSET", "NEXT", "FIRST", "ZONE"])
 
+/** Whether what stands at `index` ends `TOP n`, `TOP (n)`, and `WITH TIES` after it: a column's expression follows. */
+const endsTop = (statement: Statement, index: number): boolean => {
+  let at = index
+  if (statement.word(at) === "TIES" && statement.word(at - 1) === "WITH") at -= 2
+  if (statement.word(at) === "PERCENT") at--
+  const closed = statement.symbol(at, ")")
+  if (closed) {
+    // Inside its own group only its beginning tells which one it is.
+    do at--
+    while (at > 0 && !(statement.symbol(at, "(") && statement.depth(at) === statement.depth(index)))
+  } else if (!["number", "variable"].includes(statement.list[at]?.kind ?? "")) return false
+  return statement.word(at - 1) === "TOP"
+}
+
 /** Whether a SELECT here belongs to the statement that is being read. */
 const selectBelongs = (statement: Statement, index: number, main: number): boolean => {
   if (index === main) return true
@@ -135,7 +188,7 @@ const selectBelongs = (statement: Statement, index: number, main: number): boole
   if (before === main || statement.symbol(before - 1, "(")) return true
   // `SELECT 1 (SELECT 2)` are two statements: only an operator, a comma or a keyword takes an operand.
   const operator = statement.list[before - 1]
-  if (operator === undefined) return true
+  if (operator === undefined || endsTop(statement, before - 1)) return true
   if (operator.kind === "symbol") return !statement.symbol(before - 1, ")")
   const word = statement.word(before - 1)
   return operator.kind === "word" && (reserved.has(word) || operandWords.has(word))
@@ -156,15 +209,17 @@ const wordBelongs = (statement: Statement, index: number, word: string, openCase
       return (
         (next === "NEXT" || next === "FIRST") &&
         (["number", "variable"].includes(statement.list[index + 2]?.kind ?? "") ||
-          statement.symbol(index + 2, "("))
+          statement.symbol(index + 2, "(") ||
+          (statement.word(index + 2) !== "" && statement.symbol(index + 3, "(")))
       )
     default:
       return false
   }
 }
 
-/** Service Broker statements begin with words that are no reserved ones. */
-const beginsBrokerStatement = (statement: Statement, index: number): boolean => {
+/** Statements of Service Broker, and of the engine's cloud sibling, that begin with words that are no reserved ones. */
+const beginsUnreserved = (statement: Statement, index: number): boolean => {
+  if (statement.symbol(index - 1, ".")) return false
   const next = statement.word(index + 1)
   switch (statement.word(index)) {
     case "RECEIVE":
@@ -178,6 +233,8 @@ const beginsBrokerStatement = (statement: Statement, index: number): boolean => 
     case "GET":
     case "MOVE":
       return next === "CONVERSATION"
+    case "RENAME":
+      return next === "OBJECT" || next === "DATABASE"
     default:
       return false
   }
@@ -197,12 +254,6 @@ const inspectWord = (
     if (word === "BROWSE" && statement.word(index - 1) === "FOR")
       return reject("statement_type", "FOR BROWSE is not allowed here.", "Leave it out.")
     if (word === "VALUES" && statement.depth(index) === 0) return secondStatement("VALUES")
-    if (lockHints.has(word) && isHint(statement, index, word))
-      return reject(
-        "read_only",
-        `The hint ${word} is not allowed here: it takes locks that others wait for.`,
-        "Leave the hint out."
-      )
     if (deniedFunctions.keywords.has(word))
       return reject("function_denied", `${word} is not allowed here: it reaches beyond this database.`)
     if (!(statementWords.has(word) || writingWords.has(word))) continue
@@ -211,22 +262,53 @@ const inspectWord = (
       return reject("read_only", `This source is read-only; WITH … ${word} is not allowed.`)
     return secondStatement(word)
   }
-  return beginsBrokerStatement(statement, index) ? secondStatement(statement.word(index)) : undefined
+  return beginsUnreserved(statement, index) ? secondStatement(statement.word(index)) : undefined
 }
 
-/** A table hint stands in parentheses, alone or among others; HOLDLOCK is reserved and stands anywhere. */
+/**
+ * A table hint stands in parentheses behind WITH, behind a table's name, or in `OPTION (TABLE HINT (…))`; HOLDLOCK is
+ * reserved and stands anywhere. A column may be called like one.
+ */
 const isHint = (statement: Statement, index: number, word: string): boolean => {
-  if (word === "HOLDLOCK") return true
-  if (statement.depth(index) === 0 || statement.symbol(index - 1, ".")) return false
-  return !statement.symbol(index + 1, ".") && !statement.symbol(index + 1, "(")
+  if (word === "HOLDLOCK" && statement.word(index) === word) return true
+  const opener = statement.opener(index)
+  if (opener < 0 || statement.symbol(index - 1, ".") || statement.symbol(index + 1, ".")) return false
+  const before = statement.word(opener - 1)
+  if (before === "WITH" || before === "HINT") {
+    const next = statement.name(index + 1).toUpperCase()
+    // `OPENJSON(…) WITH ([xlock] int)` names a column.
+    return statement.list[index]?.kind === "word" || next === "" || tableHints.has(next)
+  }
+  const behindTable = statement.clause(opener) === "tables" && statement.name(opener - 1) !== ""
+  // A SELECT of its own has columns.
+  return behindTable && statement.clause(index) === "tables"
 }
 
-/** A name followed by `(`, with what stands before its dots. */
+const inspectHint = (statement: Statement, index: number): Rejection | undefined => {
+  const token = statement.list[index]
+  const word = token?.kind === "quoted" ? token.text.toUpperCase() : statement.word(index)
+  return lockHints.has(word) && isHint(statement, index, word)
+    ? reject(
+        "read_only",
+        `The hint ${word} is not allowed here: it takes locks that others wait for.`,
+        "Leave the hint out."
+      )
+    : undefined
+}
+
+/**
+ * A name followed by `(`, with what stands before its dots. The engine beneath Babelfish also calls a function of one
+ * argument where it is written as that one's column: `x.pg_sleep`.
+ */
 const inspectCall = (statement: Statement, index: number): Rejection | undefined => {
   const name = statement.name(index)
-  if (name === "" || !statement.symbol(index + 1, "(")) return undefined
-  const schema = statement.symbol(index - 1, ".") ? statement.name(index - 2) : ""
-  return deniedFunctions.isDenied(name, schema)
+  if (name === "") return undefined
+  const called = statement.symbol(index + 1, "(")
+  const behindDot = statement.symbol(index - 1, ".")
+  const denied = called
+    ? deniedFunctions.isDenied(name, behindDot ? statement.name(index - 2) : "")
+    : behindDot && deniedFunctions.isDeniedColumn(name)
+  return denied
     ? reject("function_denied", `The function ${name}() is not allowed here: it does more than read tables.`)
     : undefined
 }
@@ -243,6 +325,8 @@ const inspectName = (statement: Statement, index: number): Rejection | undefined
   }
   if (dots < 3) return undefined
   if (dots <= 4 && statement.symbol(end, "(") && !tableHints.has(statement.word(end + 1))) return undefined
+  // `database.schema.table.column`, where no table may stand
+  if (dots === 3 && statement.clause(index) !== "tables") return undefined
   return reject(
     "unverifiable",
     "A name of four or more parts is not allowed here: it may reach another server.",
@@ -262,7 +346,7 @@ const inspectSymbol = (statement: Statement, index: number): Rejection | undefin
   // Braces are the drivers' escapes; some of them call procedures.
   if (
     statement.symbol(index, "{") &&
-    !["D", "T", "TS", "FN", "OJ", "GUID"].includes(statement.word(index + 1))
+    !["D", "T", "TS", "FN", "OJ", "GUID", "ESCAPE"].includes(statement.word(index + 1))
   )
     return reject("unverifiable", "This escape in braces is not allowed here.")
   return undefined
@@ -294,6 +378,7 @@ export const inspect = (sql: string): Verdict => {
       )
     const broken =
       inspectWord(statement, i, main, openCases) ??
+      inspectHint(statement, i) ??
       inspectCall(statement, i) ??
       inspectName(statement, i) ??
       inspectSymbol(statement, i)

@@ -13,8 +13,14 @@ export interface Token {
 }
 
 const isDigit = (c: string) => c >= "0" && c <= "9"
-const isNameStart = (c: string) => /[A-Za-z_#]/.test(c) || (c > "\u007f" && /\p{L}/u.test(c))
-const isNamePart = (c: string) => /[A-Za-z0-9_@#$]/.test(c) || (c > "\u007f" && /[\p{L}\p{Nd}]/u.test(c))
+
+/** Letters for some engines and not for others, also those that show as nothing: they separate words. */
+const isDoubtfulLetter = (c: string) =>
+  /[\u00aa\u00b5\u00ba\u115f\u1160\u2000-\u2bff\u3000-\u303f\u3164\uffa0]/.test(c)
+const isLetter = (c: string) => c > "\u007f" && /\p{L}/u.test(c) && !isDoubtfulLetter(c)
+const isNameStart = (c: string) => /[A-Za-z_#]/.test(c) || isLetter(c)
+const isNamePart = (c: string) =>
+  /[A-Za-z0-9_@#$]/.test(c) || isLetter(c) || (c > "\u007f" && /\p{Nd}/u.test(c))
 
 /** Beyond these, a character that is no part of a name separates words, so that none can hide behind it. */
 const isSpace = (c: string) => c === " " || c === "\t" || c === "\n" || c === "\r"
@@ -31,6 +37,10 @@ const quotedEnd = (sql: string, start: number, close: string): number => {
   }
   return sql.length
 }
+
+/** Whether a letter outside of ASCII stands for one within it, by more than its looks: the Kelvin sign for K. */
+const isLetterSign = (c: string) =>
+  c >= "\u2000" && isDoubtfulLetter(c) && /^[A-Za-z]/.test(c.normalize("NFKC"))
 
 /** Block comments nest. */
 const commentEnd = (sql: string, start: number): number => {
@@ -87,6 +97,9 @@ export function* tokens(sql: string): Generator<Token> {
         yield token("doubt", "a line comment holds a character that may end it")
     } else if (c === "/" && next === "*") {
       at = commentEnd(sql, at)
+      // Where the outer one is never closed, an engine may take the inner one's end for its own.
+      if (!sql.startsWith("*/", at - 2) && sql.slice(start, at).includes("*/"))
+        yield token("doubt", "a comment within a comment ends, and the outer one does not")
     } else if (c === "'") {
       at = quotedEnd(sql, at, "'")
       yield token("string", unquoted(sql, start, at, "'"))
@@ -108,6 +121,9 @@ export function* tokens(sql: string): Generator<Token> {
     } else if (c === "\u0000") {
       at++
       yield token("doubt", "it holds a NUL character")
+    } else if (isLetterSign(c)) {
+      at++
+      yield token("doubt", "it holds a sign that may stand for a letter")
     } else if (c < " " || /[\p{Z}\u007f-\u009f\ufeff\u200b-\u200f\u2060]/u.test(c)) {
       at++
     } else {
