@@ -27,7 +27,7 @@ export const PublicError = Schema.Struct({
   /** Leads to the log line of the call. */
   correlationId: Schema.String,
   engine: optional(EngineDetail),
-  /** Of an `invalid_input`: every fault of the arguments. */
+  /** Of an `invalid_input`: the faults of the arguments, at most twenty; the message counts the others. */
   issues: optional(Schema.NonEmptyArray(InputIssue))
 })
 export type PublicError = typeof PublicError.Type

@@ -224,7 +224,10 @@ const fromFile = (
 const secretKey = /pass|pwd|pw$|token|secret|credential|auth(?!entication)|cert|key|url|uri|dsn|connection/i
 
 /** A URL with a user in it, or a connection string with a password. */
-const holdsSecret = (text: string) => /\/\/.*@/s.test(text) || /(pass\w*|pwd)\s*=/i.test(text)
+const holdsSecret = (text: string) => {
+  const slashes = text.indexOf("//")
+  return (slashes >= 0 && text.includes("@", slashes)) || (text.includes("=") && /pass|pwd/i.test(text))
+}
 
 /** A URL may stand in a key's place. */
 const shownPath = (path: ReadonlyArray<PropertyKey>) =>

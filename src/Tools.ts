@@ -36,7 +36,7 @@ interface Target {
   readonly sql: string
   /** A source's id; may be left out where there is one source only. */
   readonly source?: string
-  /** Bound by position: `$1` (PostgreSQL), `?` (SQLite, workbooks, delimited text), `@p1` (SQL Server), or as a Dialect says. */
+  /** At most 65,535, bound by position: `$1` (PostgreSQL), `?` (SQLite, workbooks, delimited text), `@p1` (SQL Server), or as a Dialect says. */
   readonly params?: ReadonlyArray<Parameter>
 }
 
@@ -54,7 +54,7 @@ export interface QueryArguments extends Target {
 export interface SchemaArguments {
   /** A source's id; without it, and with several sources, the answer lists the sources. */
   readonly source?: string
-  /** An exact name, or a pattern with `*`; everything without it. */
+  /** An exact name, or a pattern with `*`, of at most 2,000 characters; everything without it. */
   readonly name?: string
   /** Default: `columns` for an exact name, else `names`. */
   readonly detail?: "names" | "columns" | "full"

@@ -1,5 +1,6 @@
 /** Arguments that are long in the worst way: the call is answered, and so is everything behind it. */
 import { join } from "node:path"
+import { fileURLToPath } from "node:url"
 import { beforeAll, describe, expect, it } from "vitest"
 import type { ErrorAnswer } from "../support/Answer.js"
 import { fill, folder } from "../support/Folder.js"
@@ -7,9 +8,15 @@ import { Program } from "../support/Program.js"
 
 const shop = fill(join(folder(), "shop.db"), "create table orders (id integer, placed text)")
 
+const book = fileURLToPath(new URL("../workbooks/survey-export.xlsx", import.meta.url))
+
 let server: Program
+let both: Program
 beforeAll(async () => {
-  server = await new Program([shop]).initialize()
+  ;[server, both] = await Promise.all([
+    new Program([shop]).initialize(),
+    new Program([`shop=${shop}`, `book=${book}`, "erp=mssql://nobody:nothing@127.0.0.1:1/none"]).initialize()
+  ])
 })
 
 /** The error or the facts of a call that was sent with a ping behind it; both are waited for. */
@@ -121,5 +128,53 @@ describe("advice", () => {
     const calls = Array.from({ length: 10 }, () => server.beginQuery({ sql }))
     await server.answer(server.begin("ping"))
     for (const call of calls) expect(await server.answerTo(call)).toMatchObject({ error: { reason } })
+  })
+})
+
+describe("a statement of", () => {
+  const most = 99_000
+  const many = (text: string, length = most) => text.repeat(Math.floor(length / text.length))
+  const statements: ReadonlyArray<readonly [string, string]> = [
+    ["nested comments", `${many("/*", 50_000)}${many("*/", 40_000)}select 1`],
+    ["line comments", `${many("--\n")}select 1`],
+    ["semicolons", `${many(";")}select 1`],
+    ["parentheses", `select ${many("(", 49_000)}1${many(")", 49_000)}`],
+    ["open parentheses", `select ${many("(")}`],
+    ["brackets", `select * from ${many("[")}`],
+    ["closed brackets", `select * from ${many("[]")}`],
+    ["double quotes", `select ${many('"')}`],
+    ["quoted names", `select ${many('"a" ')}`],
+    ["single quotes", `select ${many("'")}`],
+    ["backticks", `select ${many("`")}`],
+    ["marks in a name", `select * from [${many("$!")}]`],
+    ["dots", `select a${many(".a")}`],
+    ["dots and blanks", `select a${many(" . a")}`],
+    ["blanks", `select nme${many(" ")}from orders`],
+    ["signs", `select 1${many("+-")}1`],
+    ["sums", `select 1${many("+1")}`],
+    ["calls", `select ${many("f(a,")}`],
+    ["nested calls", `select ${many("f(", 49_000)}1${many(")", 40_000)}`],
+    ["cases", `select ${many("case when 1 then ", 50_000)}1${many(" end", 40_000)}`],
+    ["unions", `select 1${many(" union all select 1")}`],
+    ["tables", `select * from ${many("orders,")}orders`],
+    ["one long name", `select * from ${many("a")}`],
+    ["digits", `select ${many("1")}`],
+    ["exponents", `select 1${many("e1")}`],
+    ["parameters", `select ${many("?,")}?`],
+    ["variables", `select ${many("@p1,")}@p1`],
+    ["colons", `select ${many(":a ")}`],
+    ["keywords", `select ${many("case end select ")}`],
+    ["opening quotation marks", `select 1 1 '${many("«„", 49_000)}`]
+  ]
+  it.each(statements)("%s holds nobody up", async (_, sql) => {
+    const calls = ["shop", "book", "erp"].flatMap((source) => [
+      both.beginQuery({ sql, source }),
+      both.begin("tools/call", { name: "explain", arguments: { sql, source } })
+    ])
+    await both.answer(both.begin("ping"))
+    for (const call of calls) {
+      const answer = (await both.answerTo(call)) as { readonly error?: ErrorAnswer }
+      expect(answer.error?.category).not.toBe("internal_error")
+    }
   })
 })

@@ -223,8 +223,9 @@ const readOption = (key: string, value: string, into: Collected): void => {
 
 /** `key=value;…`; a value may stand in quotes, doubled inside, or in braces. */
 const readPairs = (source: string, into: Collected): void => {
+  // Nothing here can match in two ways: blanks around a key and a plain value are cut off afterwards.
   const pair =
-    /\s*([^=;]+?)\s*=\s*(?:"((?:[^"]|"")*)"|'((?:[^']|'')*)'|\{((?:[^}]|\}\})*)\}|([^;]*?))\s*(?:;|$)/gy
+    /([^=;]+)=\s*(?:"((?:[^"]|"")*)"|'((?:[^']|'')*)'|\{((?:[^}]|\}\})*)\})\s*(?:;|$)|([^=;]+)=([^;]*)(?:;|$)/gy
   for (let at = 0; at < source.length; at = pair.lastIndex) {
     if (/^[\s;]*$/.test(source.slice(at))) return
     pair.lastIndex = at
@@ -233,9 +234,13 @@ const readPairs = (source: string, into: Collected): void => {
       into.problem("the connection string", "key=value pairs with ; between them", "something else")
       return
     }
-    const [, key = "", double, single, braced, plain = ""] = found
+    const [, quotedKey, double, single, braced, plainKey, plain = ""] = found
+    const key = (quotedKey ?? plainKey ?? "").trim()
     const value =
-      double?.replaceAll('""', '"') ?? single?.replaceAll("''", "'") ?? braced?.replaceAll("}}", "}") ?? plain
+      double?.replaceAll('""', '"') ??
+      single?.replaceAll("''", "'") ??
+      braced?.replaceAll("}}", "}") ??
+      plain.trim()
     readOption(key, value, into)
   }
 }

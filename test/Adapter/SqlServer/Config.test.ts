@@ -76,6 +76,12 @@ describe("URLs and connection strings", () => {
       { ca: "/etc/ca.pem", serverName: "db.corp" }
     ]
   ]
+  it("are read in one pass", () => {
+    const blanks = " ".repeat(100_000)
+    expect(read(`Server=db;User ID=app;Password=x;${blanks}`)).toHaveProperty("config")
+    expect(read(`Server=db;User ID=app;Password=x;${blanks}y${blanks}`)).toHaveProperty("problems")
+  })
+
   for (const [url, expected] of good) it(url, () => expect(plain(configOf(url))).toMatchObject(expected))
 
   it("mean what they leave out: encrypted, checked, for reading", () =>
