@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Arguments from "./Cli/Arguments.js"
 import { serve } from "./Cli/Serve.js"
+import { whileRead } from "./Cli/WhileRead.js"
 import { exitCode, FatalError, type Problem } from "./FatalError.js"
 import { load } from "./Settings.js"
 import { version } from "./Version.js"
@@ -61,16 +62,6 @@ const write = (fd: 1 | 2, text: string): void => {
     if (!(error instanceof Error && "code" in error && error.code === "EPIPE")) throw error
   }
 }
-
-/** Ends a command that prints, in order, once nobody reads it any more. */
-const whileRead = <E>(command: Effect.Effect<number, E>): Effect.Effect<number, E> =>
-  Effect.raceFirst(
-    command,
-    Effect.async<number>((resume) => {
-      // It stays to the end of the process: what is printed until then fails in the same way.
-      process.stdout.on("error", () => resume(Effect.succeed(exitCode.ok)))
-    })
-  )
 
 const print = (text: string): Effect.Effect<number | undefined> =>
   Effect.sync(() => {
