@@ -1,10 +1,11 @@
 // Builds dist/: the command (bundled, so that it starts fast) and the library (modules with types, dependencies external).
 // --no-types leaves the library out.
 import { execFileSync } from "node:child_process"
-import { chmodSync, rmSync } from "node:fs"
+import { chmodSync, rmSync, writeFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { resolve } from "node:path"
 import { build } from "esbuild"
+import { budgetWorkbook } from "./BudgetWorkbook.mjs"
 
 const require = createRequire(import.meta.url)
 const library = !process.argv.includes("--no-types")
@@ -17,15 +18,7 @@ if (library) {
 }
 
 /** Native, or loaded from their own files at run time; protobufjs is named by a part of sketches-js that is not used. */
-const external = [
-  "better-sqlite3",
-  "pg-native",
-  "libpg-query",
-  "tedious",
-  "exceljs",
-  "esbuild",
-  "protobufjs/minimal"
-]
+const external = ["better-sqlite3", "pg-native", "libpg-query", "tedious", "esbuild", "protobufjs/minimal"]
 
 const shared = {
   bundle: true,
@@ -88,3 +81,5 @@ for (const [name, program] of Object.entries({
 }))
   await build({ ...shared, entryPoints: { [name]: program } })
 chmodSync("dist/main.js", 0o755)
+// Made here, so that nobody who installs the command needs what writes workbooks.
+writeFileSync("dist/budget.xlsx", await budgetWorkbook())

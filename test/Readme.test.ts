@@ -1,15 +1,15 @@
 /** Every fenced block of the README is run or decoded here; a block that no test knows makes the first test fail. */
 import { execFile } from "node:child_process"
-import { readFileSync, writeFileSync } from "node:fs"
+import { copyFileSync, readFileSync, writeFileSync } from "node:fs"
 import { createServer } from "node:net"
 import { join } from "node:path"
+import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { beforeAll, describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import packageJson from "../package.json" with { type: "json" }
 import { LogEntry } from "../src/CallLog.js"
-import { write as writeBudget } from "../src/Demo/BudgetWorkbook.js"
 import { write as writeShop } from "../src/Demo/ShopDatabase.js"
 import { QueryResult } from "../src/QueryResult.js"
 import { connect, mainFile } from "./support/Client.js"
@@ -35,7 +35,7 @@ let env: Record<string, string>
 
 beforeAll(async () => {
   await Effect.runPromise(writeShop(join(place, "shop.db")))
-  await Effect.runPromise(writeBudget(join(place, "budget.xlsx")))
+  copyFileSync(fileURLToPath(new URL("../dist/budget.xlsx", import.meta.url)), join(place, "budget.xlsx"))
   // A port that nothing listens on: the server must start and serve the other sources all the same.
   const port = await new Promise<number>((resolve) => {
     const listener = createServer().listen(0, "127.0.0.1", () => {

@@ -2,9 +2,10 @@
  * `mcp-query demo`: writes sample sources, starts the real server on them, and talks to it with the official client,
  * so that a person sees what a model would.
  */
-import { mkdtempSync, rmSync } from "node:fs"
+import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { fileURLToPath } from "node:url"
 import { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js"
 import * as Effect from "effect/Effect"
@@ -12,7 +13,6 @@ import * as Fiber from "effect/Fiber"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import type { Scope } from "effect/Scope"
-import * as BudgetWorkbook from "../Demo/BudgetWorkbook.js"
 import * as ShopDatabase from "../Demo/ShopDatabase.js"
 import { ErrorAnswer } from "../PublicError.js"
 import { QueryResult } from "../QueryResult.js"
@@ -28,6 +28,12 @@ const folder = Effect.acquireRelease(
   Effect.sync(() => mkdtempSync(join(tmpdir(), "mcp-query-demo-"))),
   (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
 )
+
+/** The build writes the workbook beside the command. */
+const builtBudget = (): string => {
+  const beside = fileURLToPath(new URL("./budget.xlsx", import.meta.url))
+  return existsSync(beside) ? beside : fileURLToPath(new URL("../budget.xlsx", import.meta.url))
+}
 
 const Result = Schema.Struct({
   isError: Schema.optional(Schema.Boolean),
@@ -151,7 +157,7 @@ export const demo: Effect.Effect<void> = Effect.gen(function* () {
   const shop = join(place, "shop.db")
   const budget = join(place, "budget.xlsx")
   yield* ShopDatabase.write(shop)
-  yield* BudgetWorkbook.write(budget)
+  yield* Effect.sync(() => copyFileSync(builtBudget(), budget))
   yield* say(
     `mcp-query ${version}: a sample shop (SQLite) and a budget (Excel), served over stdio to the official MCP client`
   )
