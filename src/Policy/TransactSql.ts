@@ -52,6 +52,7 @@ class Statement {
   readonly #words: ReadonlyArray<string>
   readonly #depths: ReadonlyArray<number>
   readonly #openers: ReadonlyArray<number>
+  readonly #openings: ReadonlyMap<number, number>
   readonly #clauses: ReadonlyArray<Clause>
 
   constructor(list: ReadonlyArray<Token>) {
@@ -62,10 +63,11 @@ class Statement {
     )
     const depths: Array<number> = []
     const openers: Array<number> = []
+    const openings = new Map<number, number>()
     const clauses: Array<Clause> = []
     const groups: Array<{ opener: number; clause: Clause }> = [{ opener: -1, clause: "other" }]
     for (const index of list.keys()) {
-      if (this.symbol(index, ")") && groups.length > 1) groups.pop()
+      if (this.symbol(index, ")") && groups.length > 1) openings.set(index, groups.pop()?.opener ?? -1)
       const group = groups[groups.length - 1] ?? { opener: -1, clause: "other" }
       depths.push(groups.length - 1)
       openers.push(group.opener)
@@ -77,6 +79,7 @@ class Statement {
     }
     this.#depths = depths
     this.#openers = openers
+    this.#openings = openings
     this.#clauses = clauses
   }
 
@@ -100,6 +103,11 @@ class Statement {
 
   depth(index: number): number {
     return this.#depths[index] ?? 0
+  }
+
+  /** The index of the parenthesis that the one at `index` closes; negative where there is none. */
+  opening(index: number): number {
+    return this.#openings.get(index) ?? -1
   }
 
   /** The index of the parenthesis around `index`; negative where there is none. */
@@ -169,12 +177,8 @@ const endsTop = (statement: Statement, index: number): boolean => {
   let at = index
   if (statement.word(at) === "TIES" && statement.word(at - 1) === "WITH") at -= 2
   if (statement.word(at) === "PERCENT") at--
-  const closed = statement.symbol(at, ")")
-  if (closed) {
-    // Inside its own group only its beginning tells which one it is.
-    do at--
-    while (at > 0 && !(statement.symbol(at, "(") && statement.depth(at) === statement.depth(index)))
-  } else if (!["number", "variable"].includes(statement.list[at]?.kind ?? "")) return false
+  if (statement.symbol(at, ")")) at = statement.opening(at)
+  else if (!["number", "variable"].includes(statement.list[at]?.kind ?? "")) return false
   return statement.word(at - 1) === "TOP"
 }
 

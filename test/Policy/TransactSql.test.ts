@@ -238,6 +238,7 @@ describe("reads", () => {
     "select top 5 (select 1) as x from items",
     "select distinct top (@p1) percent with ties (select 1) as x from items order by id",
     "select top @p1 (select 1) from t",
+    "select top (select top (1) (select (2))) (select 3) from t",
     "select d.dbo.t.id, d.dbo.t.* from d.dbo.t where d.dbo.t.qty > 0 order by d.dbo.t.id",
     "select i.id from d.dbo.items as i join d.dbo.orders on d.dbo.orders.item_id = i.id",
     "select * from t order by id offset 0 rows fetch next cast(@p1 as int) rows only",
