@@ -10,17 +10,15 @@ export const readArray = (text: string, delimiter: string): Elements => {
   let at = arrayStart(text)
   const quoted = (): string => {
     let value = ""
-    at++
-    while (text[at] !== '"') {
-      const next = text.slice(at).search(/["\\]/)
-      if (next < 0) throw new Error("array text without end")
-      value += text.slice(at, at + next)
-      at += next
-      if (text[at] === "\\") {
-        value += text[at + 1]
-        at += 2
-      }
+    let from = ++at
+    for (; text[at] !== '"'; at++) {
+      if (at >= text.length) throw new Error("array text without end")
+      if (text[at] !== "\\") continue
+      value += text.slice(from, at)
+      // What is escaped stands for itself.
+      from = ++at
     }
+    value += text.slice(from, at)
     at++
     return value
   }
