@@ -4,6 +4,7 @@ import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import * as AST from "effect/SchemaAST"
 import { closest } from "./Closest.js"
+import { isJsonObject } from "./JsonObject.js"
 import { longestStatement } from "./Policy.js"
 import { type InputIssue, InvalidInput, type QueryError } from "./QueryError.js"
 import { formatPath, type SchemaIssue, schemaIssues } from "./SchemaIssue.js"
@@ -100,11 +101,12 @@ const keysOf = ({ ast }: Schema.Schema.AnyNoContext): ReadonlySet<string> =>
  * seconds to find fault with each of very many.
  */
 const withoutMost = (known: ReadonlySet<string>, args: unknown): readonly [args: unknown, others: number] => {
-  if (typeof args !== "object" || args === null) return [args, 0]
+  if (!isJsonObject(args)) return [args, 0]
   const unknown = Object.keys(args).filter((key) => !known.has(key))
   if (unknown.length <= mostIssues) return [args, 0]
-  const dropped = new Set(unknown.slice(mostIssues))
-  return [Object.fromEntries(Object.entries(args).filter(([key]) => !dropped.has(key))), dropped.size]
+  const told = unknown.slice(0, mostIssues)
+  const kept = [...known, ...told].flatMap((key) => (Object.hasOwn(args, key) ? [[key, args[key]]] : []))
+  return [Object.fromEntries(kept), unknown.length - told.length]
 }
 
 /** The arguments as the schema's type, or the faults of them. */
