@@ -53,7 +53,7 @@ const lost = (cause: unknown) =>
 const outOfMemory = (cause: unknown) =>
   new QueryFailed({
     reason: "resource_limit",
-    message: "The statement needs more memory than it may have.",
+    message: "The statement needs more memory, or more room to sort, than it may have.",
     hint: "Select fewer or smaller values, or aggregate them in the statement.",
     cause
   })
