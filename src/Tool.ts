@@ -3,6 +3,7 @@ import type * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import * as AST from "effect/SchemaAST"
+import type { Parameter } from "./Adapter.js"
 import { closest } from "./Closest.js"
 import { isJsonObject } from "./JsonObject.js"
 import { longestStatement } from "./Policy.js"
@@ -153,10 +154,15 @@ export const sqlField = Schema.String.pipe(
   description: "1 to 100,000 characters"
 })
 
-/** A number of JSON; integers that a JavaScript number would round come as bigint. */
-const JsonNumber = Schema.declare(
-  (value): value is number | bigint => typeof value === "bigint" || Number.isFinite(value),
-  { description: "a number" }
+/** A value of JSON that can stand for a parameter; integers that a JavaScript number would round come as bigint. */
+const ParameterValue = Schema.declare(
+  (value): value is Parameter =>
+    value === null ||
+    typeof value === "string" ||
+    typeof value === "boolean" ||
+    typeof value === "bigint" ||
+    Number.isFinite(value),
+  { description: "a string, number, boolean or null" }
 )
 
 /** As many as PostgreSQL's protocol carries; the other engines take fewer. */
@@ -168,11 +174,7 @@ export const paramsField = optional(
     Schema.Array(Schema.Unknown).pipe(
       Schema.maxItems(mostParams, { description: "an array of at most 65,535 values" })
     ),
-    Schema.Array(
-      Schema.Union(Schema.String, JsonNumber, Schema.Boolean, Schema.Null).annotations({
-        description: "a string, number, boolean or null"
-      })
-    )
+    Schema.Array(ParameterValue)
   ).annotations({
     jsonSchema: {
       type: "array",
