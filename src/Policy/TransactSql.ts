@@ -283,7 +283,7 @@ const isHint = (statement: Statement, index: number, word: string): boolean => {
     // `OPENJSON(…) WITH ([xlock] int)` names a column.
     return statement.list[index]?.kind === "word" || next === "" || tableHints.has(next)
   }
-  const behindTable = statement.clause(opener) === "tables" && statement.name(opener - 1) !== ""
+  const behindTable = statement.clause(opener) === "tables" && statement.list[opener - 1]?.kind !== "symbol"
   // A SELECT of its own has columns.
   return behindTable && statement.clause(index) === "tables"
 }

@@ -861,7 +861,7 @@ describe("plans", () => {
       )
       expect(Either.getOrThrow(answer).at(-1)).toBe("  |--Table Scan(OBJECT:([t]))  (rows=4)")
       expect(seen.at(-1)).toBe(
-        "batch DECLARE @p1 int, @p2 nvarchar(4000) select * from t where a = @p1 and b = @p2"
+        "batch DECLARE @p1 int, @p2 nvarchar(4000); select * from t where a = @p1 and b = @p2"
       )
       yield* Effect.promise(() => server.seen(/^close 1/))
     })

@@ -42,6 +42,9 @@ describe("handed cases", () => {
 describe("what is no single read", () => {
   const refused: Record<string, ReadonlyArray<string>> = {
     read_only: [
+      "select * from items as x (nolock tablock)",
+      "select * from items for system_time as of '2020-01-01' (xlock)",
+      "select * from (a join b (tablockx) on a.x = b.x)",
       "select * from items with ([tablockx])",
       'select * from items with ("updlock", rowlock)',
       "select * from items ([tablockx])",
@@ -234,6 +237,13 @@ describe("what is no single read", () => {
 
 describe("reads", () => {
   const admitted = [
+    "select * from a join b on f(a.xlock) = (b.tablock) where f(tablock) = 1 order by max(xlock)",
+    "select a.x from d.s.a as a left join d.s.b on a.x = d.s.b.x and d.s.b.y = 1 where d.s.b.y is null",
+    "select case when d.s.t.c = 1 then max(d.s.t.e) end from d.s.t group by d.s.t.c",
+    "select top ((select 5)) id from t order by id",
+    "select 0x, 1e, 1.e5, $, $5, £5, €5",
+    "select (select a from b for xml path(''), type).value('.', 'nvarchar(max)') as x",
+    "select rename, object, copy, label, message, timeout, dialog, queue from t",
     "select top (5) (select max(total) from orders) as m, id from items",
     "select top 5 (select 1) as x from items",
     "select distinct top (@p1) percent with ties (select 1) as x from items order by id",

@@ -74,11 +74,14 @@ const planLines = (answer: Answer, mode: PlanMode): ReadonlyArray<string> => {
   })
 }
 
-/** Typed as they would be sent; their values do not matter to a plan that is made for any of them. */
+/**
+ * Typed as they would be sent; their values do not matter to a plan that is made for any of them. A statement that begins
+ * with WITH needs the semicolon.
+ */
 const declarations = ({ params }: Statement): string =>
   params.length === 0
     ? ""
-    : `DECLARE ${params.map((value, index) => `@${parameterName(index + 1)} ${declaration(value)}`).join(", ")} `
+    : `DECLARE ${params.map((value, index) => `@${parameterName(index + 1)} ${declaration(value)}`).join(", ")}; `
 
 const declaration = (value: unknown): string => {
   const { length, type, value: sent } = typed(value)
