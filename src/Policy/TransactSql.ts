@@ -300,6 +300,16 @@ const inspectHint = (statement: Statement, index: number): Rejection | undefined
     : undefined
 }
 
+/** `name (column, …) AS (`: a common table expression gives its columns, and calls nothing. */
+const definesColumns = (statement: Statement, index: number): boolean => {
+  let at = index
+  do {
+    if (statement.name(at + 2) === "") return false
+    at += 2
+  } while (statement.symbol(at + 1, ","))
+  return statement.symbol(at + 1, ")") && statement.word(at + 2) === "AS" && statement.symbol(at + 3, "(")
+}
+
 /**
  * A name followed by `(`, with what stands before its dots. The engine beneath Babelfish also calls a function of one
  * argument where it is written as that one's column: `x.pg_sleep`.
@@ -307,7 +317,7 @@ const inspectHint = (statement: Statement, index: number): Rejection | undefined
 const inspectCall = (statement: Statement, index: number): Rejection | undefined => {
   const name = statement.name(index)
   if (name === "") return undefined
-  const called = statement.symbol(index + 1, "(")
+  const called = statement.symbol(index + 1, "(") && !definesColumns(statement, index)
   const behindDot = statement.symbol(index - 1, ".")
   const denied = called
     ? deniedFunctions.isDenied(name, behindDot ? statement.name(index - 2) : "")

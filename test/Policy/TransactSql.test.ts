@@ -177,6 +177,8 @@ describe("what is no single read", () => {
       "lineno 5 select 1"
     ],
     function_denied: [
+      "with x(a) as (select pg_sleep(5)) select * from x",
+      "select pg_sleep(a) as x, (1) from t",
       "select ai_summarize(name) from items",
       "select ai_generate_embeddings('x' use model m)",
       "select * from sys.fn_xe_telemetry_blob_target_read_file('x', null, null, null)",
@@ -237,6 +239,7 @@ describe("what is no single read", () => {
 
 describe("reads", () => {
   const admitted = [
+    "with sp_totals(a, [b]) as (select 1, 2), pg_size(c) as (select 3) select * from sp_totals, pg_size",
     "select * from a join b on f(a.xlock) = (b.tablock) where f(tablock) = 1 order by max(xlock)",
     "select a.x from d.s.a as a left join d.s.b on a.x = d.s.b.x and d.s.b.y = 1 where d.s.b.y is null",
     "select case when d.s.t.c = 1 then max(d.s.t.e) end from d.s.t group by d.s.t.c",
