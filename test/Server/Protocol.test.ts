@@ -15,13 +15,18 @@ beforeAll(async () => {
   server = await new Program([shop]).initialize()
 })
 
-/** Sends something and gives the messages that came before the answer to a ping sent after it. */
+/**
+ * Sends something and gives what came before the answer to the second of two pings. The first may be read together with
+ * the lines, and overtake what takes some more steps to refuse.
+ */
 const answersTo = async (...lines: ReadonlyArray<string | object>): Promise<ReadonlyArray<Message>> => {
   const from = server.messages.length
   for (const line of lines) server.send(line)
-  const ping = server.begin("ping")
-  await server.answer(ping)
-  return server.messages.slice(from).filter(({ id }) => id !== ping)
+  const first = server.begin("ping")
+  await server.answer(first)
+  const second = server.begin("ping")
+  await server.answer(second)
+  return server.messages.slice(from).filter(({ id }) => id !== first && id !== second)
 }
 
 afterEach(async () => {
