@@ -115,6 +115,8 @@ export class RowBuilder {
   readonly #limits: RowLimits
   readonly #rows: Array<ReadonlyArray<unknown>> = []
   readonly #cut: Array<{ row: number; column: string; bytes: number }> = []
+  /** Of the row that is being taken, which may not fit. */
+  readonly #rowCuts: Array<{ row: number; column: string; bytes: number }> = []
   readonly #notes: Array<string> = []
   readonly #rowOverhead: number
   #bytes = 2
@@ -144,17 +146,17 @@ export class RowBuilder {
     if (this.#stoppedBy !== null) return false
     if (this.#rows.length >= this.#limits.maxRows) return this.#stop("max_rows")
     const row: Array<unknown> = new Array(cells.length)
-    const cuts: Array<{ row: number; column: string; bytes: number }> = []
+    this.#rowCuts.length = 0
     let bytes = this.#rowOverhead
     for (let i = 0; i < cells.length; i++) {
-      const cell = this.#fit(cells[i] ?? null, i, cuts)
+      const cell = this.#fit(cells[i] ?? null, i)
       bytes += jsonBytes(cell)
       row[i] = cell
     }
     if (this.#bytes + bytes > this.#limits.maxBytes) return this.#stop("max_bytes")
     this.#bytes += bytes
     this.#rows.push(row)
-    this.#cut.push(...cuts)
+    if (this.#rowCuts.length > 0) this.#cut.push(...this.#rowCuts)
     return true
   }
 
@@ -183,35 +185,38 @@ export class RowBuilder {
     return false
   }
 
-  #fit(cell: Cell, index: number, cuts: Array<{ row: number; column: string; bytes: number }>): unknown {
+  #cutCell(index: number, bytes: number) {
+    this.#rowCuts.push({ row: this.#rows.length, column: this.columns[index] ?? "", bytes })
+  }
+
+  #fit(cell: Cell, index: number): unknown {
     const limit = this.#limits.maxCellBytes
-    const cut = (bytes: number) =>
-      cuts.push({ row: this.#rows.length, column: this.columns[index] ?? "", bytes })
-    if (typeof cell === "string") return this.#fitText(cell, limit, cut)
+    if (typeof cell === "string") return this.#fitText(cell, index)
     if (cell === null || typeof cell !== "object") return cell
-    if (cell instanceof Uint8Array) return this.#fitBytes(cell, cell.length, cut)
+    if (cell instanceof Uint8Array) return this.#fitBytes(cell, cell.length, index)
     if (cell instanceof Excerpt) {
-      if (typeof cell.kept !== "string") return this.#fitBytes(cell.kept, cell.bytes, cut)
-      if (cell.bytes > limit) cut(cell.bytes)
+      if (typeof cell.kept !== "string") return this.#fitBytes(cell.kept, cell.bytes, index)
+      if (cell.bytes > limit) this.#cutCell(index, cell.bytes)
       return cutText(cell.kept, limit)
     }
     // A structured value is whole or, past the limit, the beginning of its JSON text.
     const text = JSON.stringify(cell)
-    return Buffer.byteLength(text) > limit ? this.#fitText(text, limit, cut) : cell
+    return Buffer.byteLength(text) > limit ? this.#fitText(text, index) : cell
   }
 
-  #fitBytes(bytes: Uint8Array, size: number, cut: (bytes: number) => void): string {
+  #fitBytes(bytes: Uint8Array, size: number, index: number): string {
     const limit = this.#limits.maxCellBytes
-    if (size > limit) cut(size)
+    if (size > limit) this.#cutCell(index, size)
     const kept = bytes.subarray(0, limit)
     return Buffer.from(kept.buffer, kept.byteOffset, kept.length).toString("base64")
   }
 
-  #fitText(text: string, limit: number, cut: (bytes: number) => void): string {
+  #fitText(text: string, index: number): string {
+    const limit = this.#limits.maxCellBytes
     if (text.length * 3 <= limit) return text
     const bytes = Buffer.byteLength(text)
     if (bytes <= limit) return text
-    cut(bytes)
+    this.#cutCell(index, bytes)
     return cutText(text, limit)
   }
 }
