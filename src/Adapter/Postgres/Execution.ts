@@ -16,11 +16,17 @@ export type Ran =
 /** For a session that was opened without {@link settings}. */
 const localSettings = settings.map((setting) => `SET LOCAL ${setting.replace("=", " = ")}`)
 
+/** What stands around a statement, and how long it may run before the engine stops it. */
+export interface Transaction extends Frame {
+  readonly limitMs: number
+}
+
 /** A read-only transaction of its own, which leaves nothing in the session. */
-export const readOnly = (timeout: number, session: PooledSession): Frame => ({
+export const readOnly = (limitMs: number, session: PooledSession): Transaction => ({
+  limitMs,
   before: [
     "BEGIN READ ONLY",
-    `SET LOCAL statement_timeout = ${timeout}`,
+    `SET LOCAL statement_timeout = ${limitMs}`,
     ...(session.preset ? [] : localSettings),
     // The engine would refuse to send text that is not valid UTF-8, where it does not know what its text is.
     ...(session.parameter("server_encoding") === "SQL_ASCII"
@@ -35,7 +41,7 @@ export const readOnly = (timeout: number, session: PooledSession): Frame => ({
 })
 
 /** An empty statement, which is answered in any state, shows that the session goes on. */
-export const bare: Frame = { before: "", after: [""] }
+export const bare: Transaction = { limitMs: Number.POSITIVE_INFINITY, before: "", after: [""] }
 
 /** The engine's limit ends just before the caller's, so that a statement that runs out of time leaves the session usable. */
 export const limitOf = (facts: Facts | undefined, timeoutMs: number): number => {
@@ -55,7 +61,7 @@ export const stop = (held: Held) => {
 const conclude = (
   pool: SessionPool,
   held: Held,
-  limit: number,
+  { limitMs }: Transaction,
   outcome: Outcome,
   millis: number
 ): Effect.Effect<Ran, ConnectionFailed | QueryFailed> => {
@@ -65,7 +71,7 @@ const conclude = (
       return Effect.succeed({ _tag: "Completed" })
     case "Refused":
       held.reusable = outcome.reusable && !held.spoilt
-      return Effect.succeed({ _tag: "Refused", error: outcome.error, timedOut: millis >= limit })
+      return Effect.succeed({ _tag: "Refused", error: outcome.error, timedOut: millis >= limitMs })
     case "Lost":
       pool.suspectAll()
       return lost(outcome.error, outcome.rows === 0)
@@ -82,15 +88,14 @@ const conclude = (
 export const begin = (
   pool: SessionPool,
   held: Held,
-  limit: number,
-  frame: Frame,
+  transaction: Transaction,
   statement: StatementText,
   sink: Sink,
   ended: (ran: Effect.Effect<Ran, ConnectionFailed | QueryFailed>) => void
 ): void => {
   held.reusable = false
-  run(held.session, frame, statement, sink, (outcome, millis) =>
-    ended(conclude(pool, held, limit, outcome, millis))
+  run(held.session, transaction, statement, sink, (outcome, millis) =>
+    ended(conclude(pool, held, transaction, outcome, millis))
   )
 }
 
@@ -98,12 +103,11 @@ export const begin = (
 export const execute = (
   pool: SessionPool,
   held: Held,
-  limit: number,
-  frame: Frame,
+  transaction: Transaction,
   statement: StatementText,
   sink: Sink
 ): Effect.Effect<Ran, ConnectionFailed | QueryFailed> =>
   Effect.async((resume) => {
-    begin(pool, held, limit, frame, statement, sink, resume)
+    begin(pool, held, transaction, statement, sink, resume)
     return Effect.suspend(() => stop(held))
   })

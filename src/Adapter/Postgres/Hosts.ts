@@ -72,7 +72,6 @@ export const acquirer = (
     return execute(
       pool,
       held,
-      limit,
       readOnly(limit, held.session),
       { text: factsQuery, values: [], rows: 2 },
       sink

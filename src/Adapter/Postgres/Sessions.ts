@@ -52,7 +52,7 @@ export const make = (config: Config): Effect.Effect<Sessions, never, Scope.Scope
       Effect.scoped(
         Effect.flatMap(acquire, (held) => {
           const limit = limitOf(held.session.facts, timeoutMs)
-          return execute(pool, held, limit, readOnly(limit, held.session), statement, sink(held.session))
+          return execute(pool, held, readOnly(limit, held.session), statement, sink(held.session))
         })
       )
 
@@ -65,7 +65,7 @@ export const make = (config: Config): Effect.Effect<Sessions, never, Scope.Scope
           taken = held
           const { session } = held
           const limit = limitOf(session.facts, timeoutMs)
-          begin(pool, held, limit, readOnly(limit, session), statement, sink(session), (ran) => {
+          begin(pool, held, readOnly(limit, session), statement, sink(session), (ran) => {
             held.giveBack()
             resume(ran)
           })
@@ -81,12 +81,10 @@ export const make = (config: Config): Effect.Effect<Sessions, never, Scope.Scope
       yield* Effect.addFinalizer(() =>
         held.spoilt
           ? Effect.void
-          : Effect.ignore(
-              execute(pool, held, clearing, readOnly(clearing, held.session), emptySelect, nothing)
-            )
+          : Effect.ignore(execute(pool, held, readOnly(clearing, held.session), emptySelect, nothing))
       )
       return {
-        run: (statement, sink) => execute(pool, held, Number.POSITIVE_INFINITY, bare, statement, sink)
+        run: (statement, sink) => execute(pool, held, bare, statement, sink)
       } satisfies Lease
     })
 
