@@ -7,13 +7,13 @@ import * as LogLevel from "effect/LogLevel"
 import * as Schema from "effect/Schema"
 import type { Scope } from "effect/Scope"
 import { FatalError } from "./FatalError.js"
+import { optional } from "./OptionalField.js"
 import type { OutputStream } from "./OutputStream.js"
 import type { LogSettings } from "./Settings/ConfigFile.js"
 
 export const Level = Schema.Literal("debug", "info", "warn", "error")
 export type Level = typeof Level.Type
 
-const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 const base = {
   time: Schema.String,
   level: Level,

@@ -1,6 +1,7 @@
 /** Our own engines, each described as an application describes its own. What is heavy is loaded by its first use. */
 import * as Effect from "effect/Effect"
 import type { Engine } from "./Adapter.js"
+import type { Reader } from "./CatalogReader.js"
 import type { Dialect } from "./Dialect.js"
 import * as SqliteStatement from "./Policy/SqliteStatement.js"
 
@@ -19,10 +20,11 @@ const lazily = <A>(load: () => Promise<A>): Effect.Effect<A> => {
 
 const postgresGrammar = lazily(() => import("./Policy/PostgresGrammar.js"))
 const transactSql = lazily(() => import("./Policy/TransactSql.js"))
-const workbookReader = Effect.map(
-  lazily(() => import("./Catalog/Workbook.js")),
-  ({ reader }) => reader
-)
+
+const readerOf = (load: () => Promise<{ readonly reader: Reader }>): Effect.Effect<Reader> =>
+  Effect.map(lazily(load), ({ reader }) => reader)
+
+const workbookReader = readerOf(() => import("./Catalog/Workbook.js"))
 
 /** Workbooks and delimited text are SQLite's tables while they are queried. */
 const sqliteSql = {
@@ -35,10 +37,7 @@ const engines: Record<Engine, Dialect> = {
   sqlite: {
     name: "sqlite",
     ...sqliteSql,
-    catalog: Effect.map(
-      lazily(() => import("./Catalog/Sqlite.js")),
-      ({ reader }) => reader
-    )
+    catalog: readerOf(() => import("./Catalog/Sqlite.js"))
   },
   excel: { name: "excel", ...sqliteSql, catalog: workbookReader },
   // The note tells of sheets.
@@ -51,10 +50,7 @@ const engines: Record<Engine, Dialect> = {
     parameterHint: "a cast such as $1::integer says what it is",
     nestedComments: true,
     hasLogins: true,
-    catalog: Effect.map(
-      lazily(() => import("./Catalog/Postgres.js")),
-      ({ reader }) => reader
-    )
+    catalog: readerOf(() => import("./Catalog/Postgres.js"))
   },
   mssql: {
     name: "mssql",
@@ -64,10 +60,7 @@ const engines: Record<Engine, Dialect> = {
     paging: "ORDER BY … OFFSET n ROWS FETCH NEXT m ROWS ONLY",
     nestedComments: true,
     hasLogins: true,
-    catalog: Effect.map(
-      lazily(() => import("./Catalog/SqlServer.js")),
-      ({ reader }) => reader
-    )
+    catalog: readerOf(() => import("./Catalog/SqlServer.js"))
   }
 }
 

@@ -1,5 +1,6 @@
 /** What a client is told of a failed call. */
 import * as Schema from "effect/Schema"
+import { optional } from "./OptionalField.js"
 import { EngineDetail, InputIssue } from "./QueryError.js"
 
 export const Category = Schema.Literal(
@@ -10,8 +11,6 @@ export const Category = Schema.Literal(
   "internal_error"
 )
 export type Category = typeof Category.Type
-
-const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
 export const PublicError = Schema.Struct({
   category: Category,

@@ -53,27 +53,31 @@ export interface RowSet {
   readonly notes: ReadonlyArray<string>
 }
 
+/** Finds `base_2`, `base_3`, … that is not `taken`, and takes it. `fold` makes names alike that are taken for one. */
+export const freeNames = (taken: Set<string>, fold: (name: string) => string = (name) => name) => {
+  // Where the search goes on: from the beginning each time, many equal names would take minutes.
+  const next = new Map<string, number>()
+  return (base: string): string => {
+    let n = next.get(fold(base)) ?? 2
+    while (taken.has(fold(`${base}_${n}`))) n++
+    next.set(fold(base), n + 1)
+    taken.add(fold(`${base}_${n}`))
+    return `${base}_${n}`
+  }
+}
+
 /**
  * Unique names in order: a name that one column alone was given stays with it, a repeated or missing one becomes
  * `name_N` or `column_N` with the next free N.
  */
 export const uniqueNames = (names: ReadonlyArray<string>): ReadonlyArray<string> => {
-  const count = new Map<string, number>()
-  for (const name of names) count.set(name, (count.get(name) ?? 0) + 1)
   const taken = new Set(names.filter((name) => name !== ""))
   const seen = new Set<string>()
-  const next = new Map<string, number>()
-  const free = (base: string, from: number) => {
-    let n = Math.max(from, next.get(base) ?? from)
-    while (taken.has(`${base}_${n}`)) n++
-    next.set(base, n + 1)
-    taken.add(`${base}_${n}`)
-    return `${base}_${n}`
-  }
+  const free = freeNames(taken)
   return names.map((name, index) => {
     if (name === "") {
       const position = `column_${index + 1}`
-      if (taken.has(position)) return free(position, 2)
+      if (taken.has(position)) return free(position)
       taken.add(position)
       return position
     }
@@ -81,7 +85,7 @@ export const uniqueNames = (names: ReadonlyArray<string>): ReadonlyArray<string>
       seen.add(name)
       return name
     }
-    return free(name, 2)
+    return free(name)
   })
 }
 

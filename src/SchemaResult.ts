@@ -1,7 +1,7 @@
 /** The answer of the tool `schema`: what a source has, or which sources there are. Shape and Schema. */
 import * as Schema from "effect/Schema"
+import { optional } from "./OptionalField.js"
 
-const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 const Strings = Schema.Array(Schema.String)
 
 /** A column. What is absent does not apply; names are as a statement writes them, quoted where they must be. */

@@ -4,8 +4,10 @@ import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import * as AST from "effect/SchemaAST"
 import type { Parameter } from "./Adapter.js"
+import { clip } from "./Clip.js"
 import { closest } from "./Closest.js"
 import { isJsonObject } from "./JsonObject.js"
+import { optional } from "./OptionalField.js"
 import { longestStatement } from "./Policy.js"
 import { type InputIssue, InvalidInput, type QueryError } from "./QueryError.js"
 import { formatPath, type SchemaIssue, schemaIssues } from "./SchemaIssue.js"
@@ -56,7 +58,7 @@ const toInputIssue = (issue: SchemaIssue): InputIssue => {
   const short = path.length <= longestPath
   const [near] = unexpected && short ? closest(String(issue.path.at(-1)), issue.known, 1) : []
   return {
-    path: short ? path : `${path.slice(0, longestPath).replace(/[\ud800-\udbff]$/, "")}…`,
+    path: clip(path, longestPath),
     reason: reasonOf(issue),
     expected: unexpected
       ? near === undefined
@@ -129,8 +131,6 @@ export const decodeArguments = <S extends Schema.Schema.AnyNoContext>(schema: S)
     })
   }
 }
-
-const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
 /** One of the ids. */
 const sourceId = (sources: SourcesService) => {

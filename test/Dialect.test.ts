@@ -27,6 +27,7 @@ import {
 } from "../src/index.js"
 import * as Server from "../src/server.js"
 import { answerOf, errorOf, valueOf } from "./support/Answer.js"
+import { toolsOn } from "./support/Application.js"
 import { fill, folder } from "./support/Folder.js"
 import { lineReader } from "./support/Lines.js"
 import { eventually } from "./support/Process.js"
@@ -141,15 +142,6 @@ const adapterOf = (
 const shop = { id: "shop", engine: "sqlite", adapter: Sqlite.layer({ file }) } as const
 const ofPond = { id: "pond", engine: pond, adapter: adapterOf(pond), description: "fish" }
 const ofMute = { id: "mute", engine: mute, adapter: adapterOf(mute) }
-
-const quiet = Layer.succeed(CallLog.CallLog, {
-  call: () => Effect.void,
-  event: () => Effect.void,
-  unsafeEvent: () => {}
-})
-
-const toolsOn = (...options: ReadonlyArray<Sources.SourceOptions>) =>
-  Tools.layer.pipe(Layer.provide(Sources.layer(options)), Layer.provide(quiet))
 
 const statement = (sql: string) => ({ sql, params: [] })
 

@@ -13,8 +13,9 @@ import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
 import * as Tracer from "effect/Tracer"
 import { Sqlite, Telemetry } from "../src/adapters.js"
-import { Adapter, CallLog, Policy, QueryError, Rows, Sources, Tools } from "../src/index.js"
+import { Adapter, Policy, QueryError, Rows, Sources, Tools } from "../src/index.js"
 import * as Server from "../src/server.js"
+import { quiet, toolsOn } from "./support/Application.js"
 import { fill, folder } from "./support/Folder.js"
 import { lineReader } from "./support/Lines.js"
 import { childrenOf, eventually, isAlive, isBusy } from "./support/Process.js"
@@ -51,15 +52,6 @@ const echo = (engine: Adapter.Engine, hooks: { readonly onEnd?: () => void } = {
     )
   )
 }
-
-const quiet = Layer.succeed(CallLog.CallLog, {
-  call: () => Effect.void,
-  event: () => Effect.void,
-  unsafeEvent: () => {}
-})
-
-const toolsOn = (...options: ReadonlyArray<Sources.SourceOptions>) =>
-  Tools.layer.pipe(Layer.provide(Sources.layer(options)), Layer.provide(quiet))
 
 describe("sources of an application", () => {
   it.effect("whose description is wrong end in one error with all problems", () =>

@@ -2,7 +2,7 @@
  * `mcp-query demo`: writes sample sources, starts the real server on them, and talks to it with the official client,
  * so that a person sees what a model would.
  */
-import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs"
+import { copyFileSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -29,11 +29,8 @@ const folder = Effect.acquireRelease(
   (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
 )
 
-/** The build writes the workbook beside the command. */
-const builtBudget = (): string => {
-  const beside = fileURLToPath(new URL("./budget.xlsx", import.meta.url))
-  return existsSync(beside) ? beside : fileURLToPath(new URL("../budget.xlsx", import.meta.url))
-}
+/** The build writes the workbook beside the command, whose parts stand in a folder beneath. */
+const builtBudget = fileURLToPath(new URL("../budget.xlsx", import.meta.url))
 
 const Result = Schema.Struct({
   isError: Schema.optional(Schema.Boolean),
@@ -157,7 +154,7 @@ export const demo: Effect.Effect<void> = Effect.gen(function* () {
   const shop = join(place, "shop.db")
   const budget = join(place, "budget.xlsx")
   yield* ShopDatabase.write(shop)
-  yield* Effect.sync(() => copyFileSync(builtBudget(), budget))
+  yield* Effect.sync(() => copyFileSync(builtBudget, budget))
   yield* say(
     `mcp-query ${version}: a sample shop (SQLite) and a budget (Excel), served over stdio to the official MCP client`
   )

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from "node:crypto"
 import { isJsonObject } from "../JsonObject.js"
-import { numberAt, stringEnd } from "../JsonText.js"
+import { stringEnd } from "../JsonText.js"
 
 const paramsOf = (message: unknown): ReadonlyArray<unknown> | undefined => {
   const params = isJsonObject(message) ? message["params"] : undefined
@@ -15,6 +15,8 @@ const paramsOf = (message: unknown): ReadonlyArray<unknown> | undefined => {
 
 const isRounded = (value: unknown) =>
   typeof value === "number" && Number.isInteger(value) && !Number.isSafeInteger(value)
+
+const number = /-?\d+(\.\d+)?([eE][+-]?\d+)?/y
 
 /** Beyond what a double holds, and so no parameter: reading millions of digits as an integer would take seconds. */
 const mostDigits = 310
@@ -27,12 +29,14 @@ const marked = (text: string, mark: string): string => {
     const c = text[at] ?? ""
     if (c === '"') at = stringEnd(text, at)
     else if (c === "-" || (c >= "0" && c <= "9")) {
-      const { digits, isInteger } = numberAt(text, at)
+      number.lastIndex = at
+      const [digits = c, fraction, exponent] = number.exec(text) ?? []
+      const isInteger = fraction === undefined && exponent === undefined
       if (digits.length > 15 && digits.length <= mostDigits && isInteger) {
         result += `${text.slice(copied, at)}"${mark}${digits}"`
         copied = at + digits.length
       }
-      at += Math.max(0, digits.length - 1)
+      at += digits.length - 1
     }
   }
   return result + text.slice(copied)

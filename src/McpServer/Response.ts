@@ -2,6 +2,7 @@
 import * as Cause from "effect/Cause"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
+import { clip } from "../Clip.js"
 import type { Category, ErrorAnswer, PublicError } from "../PublicError.js"
 import { isRetryable, type QueryError } from "../QueryError.js"
 import type { ToolAnswer } from "../Tool.js"
@@ -54,9 +55,6 @@ export const categoryOf = (error: QueryError): Category => {
 /** An engine may repeat the statement in its message; a reader needs to recognise the place, not to get it all back. */
 const longestText = 2000
 
-const clip = (text: string): string =>
-  text.length <= longestText ? text : `${text.slice(0, longestText).replace(/[\ud800-\udbff]$/, "")}…`
-
 const failed = (error: PublicError): Pick<Response, "result" | "error"> => {
   const answer: ErrorAnswer = { error }
   return { result: { isError: true, content: [{ type: "text", text: JSON.stringify(answer) }] }, error }
@@ -68,8 +66,8 @@ const ofError = (error: QueryError, { correlationId, redact, source }: ResponseO
     ...failed({
       category,
       reason: error.reason,
-      message: clip(redact(error.message)),
-      ...(error.hint === undefined ? {} : { hint: clip(redact(error.hint)) }),
+      message: clip(redact(error.message), longestText),
+      ...(error.hint === undefined ? {} : { hint: clip(redact(error.hint), longestText) }),
       retryable: isRetryable(error),
       ...(source === undefined ? {} : { source }),
       correlationId,

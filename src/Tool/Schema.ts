@@ -1,6 +1,7 @@
 /** The tool `schema`: from "what is here?" to the facts that a right query needs. */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import { optional } from "../OptionalField.js"
 import type { SchemaAnswer, SourceList } from "../SchemaResult.js"
 import type { SourcesService } from "../Sources.js"
 import {
@@ -11,8 +12,6 @@ import {
   type Tool,
   type ToolAnswer
 } from "../Tool.js"
-
-const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
 /** Most objects that one call may ask for. */
 const maxLimit = 10_000

@@ -1,4 +1,5 @@
 /** Where a sheet's header stands, and what its columns are called. Pure. */
+import { freeNames } from "../../Rows.js"
 import { lettersOf } from "./Reference.js"
 import { Kind, type Stored } from "./Value.js"
 
@@ -57,25 +58,17 @@ const fold = (name: string) => name.toLowerCase()
  */
 export const columnNames = (headers: ReadonlyArray<string | undefined>, left: number): Array<string> => {
   const taken = new Set(headers.flatMap((header) => (header === undefined ? [] : [fold(header)])))
-  const seen = new Map<string, number>()
-  // Where the search for a free one goes on: from the beginning each time, many equal headers would take minutes.
-  const next = new Map<string, number>()
-  const free = (base: string, from: number): string => {
-    let n = Math.max(from, next.get(fold(base)) ?? from)
-    while (taken.has(fold(`${base}_${n}`))) n++
-    next.set(fold(base), n + 1)
-    taken.add(fold(`${base}_${n}`))
-    return `${base}_${n}`
-  }
+  const seen = new Set<string>()
+  const free = freeNames(taken, fold)
   return headers.map((header, index) => {
     if (header === undefined) {
       const letters = lettersOf(left + index)
-      if (taken.has(fold(letters))) return free(letters, 2)
+      if (taken.has(fold(letters))) return free(letters)
       taken.add(fold(letters))
       return letters
     }
-    const times = (seen.get(fold(header)) ?? 0) + 1
-    seen.set(fold(header), times)
-    return times === 1 ? header : free(header, times)
+    if (seen.has(fold(header))) return free(header)
+    seen.add(fold(header))
+    return header
   })
 }
