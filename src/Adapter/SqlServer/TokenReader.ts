@@ -4,6 +4,7 @@
  */
 import { EventEmitter } from "node:events"
 import { Readable } from "node:stream"
+import { setImmediate as nextTurn } from "node:timers/promises"
 import type { ColumnMetadata } from "tedious/lib/token/colmetadata-token-parser.js"
 import type { TokenHandler } from "tedious/lib/token/handler.js"
 import StreamParserModule from "tedious/lib/token/stream-parser.js"
@@ -19,6 +20,12 @@ const StreamParser = StreamParserModule as unknown as typeof StreamParserModule.
 const nullOfChunks = 0xffff_ffff_ffff_ffffn
 const unknownLength = 0xffff_ffff_ffff_fffen
 const nullOfShort = 0xffff
+
+/**
+ * So long, in milliseconds, rows are read at a stretch. What has arrived reaches the reader without a turn of the event
+ * loop, half a second of it at once where the engine is fast, and every other call would have to wait for that.
+ */
+const stretchMs = 5
 
 const readingOfColumn = (column: ColumnMetadata): Reading =>
   readingOf({
@@ -42,6 +49,7 @@ export const readColumns = (columns: ReadonlyArray<ColumnMetadata>): ReadonlyArr
 export class TokenReader extends StreamParser {
   #readings: ReadonlyArray<Reading> = []
   readonly #keep: number
+  #stretchFrom = performance.now()
 
   /** `keep` is how many bytes of one value are held at most. */
   constructor(
@@ -56,6 +64,10 @@ export class TokenReader extends StreamParser {
 
   /** Takes the next piece of the message; false when it is complete. */
   async more(): Promise<boolean> {
+    if (performance.now() - this.#stretchFrom > stretchMs) {
+      await nextTurn()
+      this.#stretchFrom = performance.now()
+    }
     const { done, value } = await this.iterator.next()
     if (done === true) return false
     const rest = this.buffer.subarray(this.position)
