@@ -39,6 +39,12 @@ export interface Stdio extends Transport {
   readonly refuse: () => void
 }
 
+/**
+ * At most this much is read in a turn of the event loop, some thirty calls. They are begun, refused or answered before more
+ * are read, so that a flood of calls is never in memory at once, and is held back when the client does not read.
+ */
+const bytesATurn = 8192
+
 const errorCodes = { parse: -32700, request: -32600, params: -32602, internal: -32603 } as const
 
 const isId = (value: unknown): value is Id =>
@@ -66,12 +72,7 @@ export const make = (options: StdioOptions): Stdio => {
 
   const write = (message: object) => {
     output.write(`${JSON.stringify(message)}\n`)
-    if (isBehind() && !ended) {
-      input.pause()
-      output.onDrained(() => {
-        if (!ended) input.resume()
-      })
-    }
+    if (isBehind()) hold()
   }
 
   const fail = (code: number, message: string, id?: Id) =>
@@ -146,7 +147,37 @@ export const make = (options: StdioOptions): Stdio => {
     fail(errorCodes.request, `A message may have at most ${options.maxLineBytes} bytes.`)
   )
 
-  const onEnd = () => {
+  /** What the input has given and has not been read yet. */
+  const pieces: Array<Buffer> = []
+  /** The input is paused, and `readOn` comes again. */
+  let held = false
+  let closed = false
+
+  const hold = () => {
+    if (held || ended) return
+    held = true
+    input.pause()
+    readOn()
+  }
+
+  const readOn = (): void => {
+    if (ended) return
+    if (isBehind()) {
+      output.onDrained(readOn)
+      return
+    }
+    const piece = pieces.shift()
+    if (piece !== undefined) {
+      lines.feed(piece)
+      setImmediate(readOn)
+      return
+    }
+    held = false
+    if (closed) finish()
+    else input.resume()
+  }
+
+  const finish = () => {
     if (ended) return
     lines.end()
     ended = true
@@ -154,7 +185,14 @@ export const make = (options: StdioOptions): Stdio => {
   }
 
   const onData = (chunk: Buffer | string) => {
-    if (!ended) lines.feed(typeof chunk === "string" ? Buffer.from(chunk) : chunk)
+    const bytes = typeof chunk === "string" ? Buffer.from(chunk) : chunk
+    for (let at = 0; at < bytes.length; at += bytesATurn) pieces.push(bytes.subarray(at, at + bytesATurn))
+    hold()
+  }
+
+  const onEnd = () => {
+    closed = true
+    if (pieces.length === 0) finish()
   }
 
   const transport: Stdio = {

@@ -43,8 +43,13 @@ const setup = async ({ maxLineBytes = 1000, maxPendingBytes = 1000 } = {}) => {
   }
 }
 
-/** Lets the stream hand on what was written to it. */
-const turn = () => new Promise((resolve) => setImmediate(resolve))
+/** Lets the stream hand on what was written to it, a piece in each turn of the event loop. */
+const turn = async () => {
+  for (let left = 50; left > 0; left--) await new Promise((resolve) => setImmediate(resolve))
+}
+
+/** Ids of ours tell the client's. */
+const stdioId = (internal: unknown): unknown => JSON.parse(String(internal).replace(/^\d+:/, ""))
 
 const ping = (id: string | number) => ({ jsonrpc: "2.0", id, method: "ping" })
 const line = (message: unknown) => `${JSON.stringify(message)}\n`
@@ -191,6 +196,18 @@ describe("the way out", () => {
     await turn()
     expect(received).toHaveLength(2)
     expect(ready).toBe(true)
+  })
+
+  it("of many calls in one chunk only the first are begun once the client does not take answers", async () => {
+    const { input, received, setPending } = await setup({ maxPendingBytes: 10 })
+    input.write(Array.from({ length: 1000 }, (_, id) => line(ping(id))).join(""))
+    setPending(11)
+    await turn()
+    expect(received.length).toBeLessThan(500)
+    input.end()
+    setPending(0)
+    await turn()
+    expect(received.map(({ id }) => stdioId(id))).toEqual(Array.from({ length: 1000 }, (_, id) => id))
   })
 
   it("tells when nothing is in flight", async () => {
