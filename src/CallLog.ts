@@ -73,7 +73,10 @@ export type EventName =
 export interface CallLogService {
   readonly call: (entry: Omit<CallEntry, "time" | "level" | "event">) => Effect.Effect<void>
   readonly event: (level: Level, event: EventName, fields?: Record<string, unknown>) => Effect.Effect<void>
-  /** The same for code outside of Effect: console capture and process events. */
+}
+
+/** A log that code outside of Effect can write to as well: console capture and process events. */
+export interface ProcessLog extends CallLogService {
   readonly unsafeEvent: (level: Level, event: EventName, fields?: Record<string, unknown>) => void
 }
 
@@ -164,8 +167,7 @@ export const fromLogger = (secrets: ReadonlyArray<string>): CallLogService => {
     )
   return {
     call: (entry) => say(levelOf(entry), "tool_call", entry),
-    event: say,
-    unsafeEvent: (level, name, fields) => void Effect.runFork(say(level, name, fields))
+    event: say
   }
 }
 
@@ -175,11 +177,7 @@ interface Sink {
 }
 
 /** A log whose lines go to `sink`. */
-export const fromSink = (
-  settings: LogSettings,
-  secrets: ReadonlyArray<string>,
-  sink: Sink
-): CallLogService => {
+export const fromSink = (settings: LogSettings, secrets: ReadonlyArray<string>, sink: Sink): ProcessLog => {
   const redact = redactor(secrets)
   let dropped = 0
   const write = (level: Level, fields: Record<string, unknown>) => {
@@ -204,7 +202,7 @@ export const fromSink = (
         return {}
     }
   }
-  const unsafeEvent: CallLogService["unsafeEvent"] = (level, event, fields = {}) =>
+  const unsafeEvent: ProcessLog["unsafeEvent"] = (level, event, fields = {}) =>
     write(level, { event, ...fields })
   return {
     call: ({ arguments: raw, ...entry }) =>
@@ -260,7 +258,7 @@ export const make = (
   settings: LogSettings,
   secrets: ReadonlyArray<string>,
   stderr: OutputStream
-): Effect.Effect<CallLogService, FatalError, Scope> =>
+): Effect.Effect<ProcessLog, FatalError, Scope> =>
   Effect.map(settings.file === null ? Effect.succeed<Sink>(stderr) : openFile(settings.file), (sink) =>
     fromSink(settings, secrets, sink)
   )

@@ -10,8 +10,9 @@ import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
+import * as Runtime from "effect/Runtime"
 import * as Scope from "effect/Scope"
-import { Owner, type OwnerToken } from "./Adapter/Owner.js"
+import { isOwned, Owner, type OwnerToken } from "./Adapter/Owner.js"
 import { Adapter, type AdapterService, type AdmittedQuery, type Engine, type Statement } from "./Adapter.js"
 import { CallLog } from "./CallLog.js"
 import type { Dialect } from "./Dialect.js"
@@ -23,6 +24,7 @@ import { defaultLimits, type Limits, type PartialLimits } from "./Settings/Limit
 import type { SourceSettings } from "./Settings.js"
 import * as Breaker from "./Sources/Breaker.js"
 import * as ConnectionEvents from "./Sources/ConnectionEvents.js"
+import * as CrashShield from "./Sources/CrashShield.js"
 import { problemsOf } from "./Sources/Options.js"
 
 /** What a call and its source have to tell each other beside the answer. */
@@ -53,8 +55,6 @@ export interface Source {
     timeoutMs: number,
     use: (adapter: AdapterService, remainingMs: number) => Effect.Effect<A, AdapterFailure>
   ) => Effect.Effect<A, AdapterFailure, CurrentCall>
-  /** A fault of the driver outside of any call: true where `by` owns this source's connections. */
-  readonly crashed: (by: OwnerToken, error: unknown) => boolean
   /** The adapter itself, for what is no call of a client. */
   readonly adapter: Effect.Effect<AdapterService>
 }
@@ -138,7 +138,8 @@ const make = (definition: Definition): Effect.Effect<Source, never, Scope.Scope>
     const scope = yield* Effect.scope
     const { description, engine, id, limits } = definition
     const dialect = Engines.dialectOf(engine)
-    const owner: OwnerToken = { source: id }
+    const breaker = Breaker.make(id, log, Runtime.runFork(yield* Effect.runtime<never>()))
+    const owner: OwnerToken = { source: id, crashed: breaker.crashed }
     const ready = yield* Deferred.make<AdapterService>()
     const begin = yield* Effect.once(
       definition.acquire.pipe(
@@ -156,7 +157,6 @@ const make = (definition: Definition): Effect.Effect<Source, never, Scope.Scope>
     // False before the first answer, and after a statement was stopped: the next one may have to wait for a connection.
     let warm = false
     const events = ConnectionEvents.make(id, dialect, log, scope)
-    const breaker = Breaker.make(id, log)
 
     const inTurn = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | QueryRejected, R> =>
       Effect.suspend((): Effect.Effect<A, E | QueryRejected, R> => {
@@ -178,11 +178,6 @@ const make = (definition: Definition): Effect.Effect<Source, never, Scope.Scope>
       limits,
       adapter,
       admit: (statement) => Policy.admit(engine, statement),
-      crashed: (by, error) => {
-        if (by !== owner) return false
-        breaker.crashed(error)
-        return true
-      },
       run: (timeoutMs, use) =>
         Effect.gen(function* () {
           const { attempts, awaitReader } = yield* CurrentCall
@@ -276,3 +271,22 @@ export const fromOptions = (
 /** The same as a Layer: `Sources.layer([{ id: "shop", engine: "sqlite", adapter: Sqlite.layer({ file }) }])`. */
 export const layer = (options: ReadonlyArray<SourceOptions>): Layer.Layer<Sources, FatalError> =>
   Layer.scoped(Sources, fromOptions(options))
+
+/**
+ * Keeps an application alive where a database driver throws from a handler of its socket, which nobody can catch: the
+ * source's calls fail as `ConnectionFailed`, `closed`, the fault is logged as `source_lost` with its stack, and a second one alike
+ * within 30 s holds calls on that source back for 5 s.
+ *
+ * It is a listener of `uncaughtException` for as long as the Layer. Any other fault ends the process as it would without
+ * one, unless the application listens, too; its listeners hear of drivers' faults as well, and may ask
+ * {@link isDriverFault}.
+ *
+ * @example
+ * ```ts
+ * const sources = Sources.layer([{ id: "crm", engine: "postgres", adapter: crm }]).pipe(Layer.provide(Sources.crashShield))
+ * ```
+ */
+export const crashShield: Layer.Layer<never> = Layer.scopedDiscard(CrashShield.install)
+
+/** For an application's own listener of `uncaughtException`: whether it is called for a throw from a driver's handler. */
+export const isDriverFault: () => boolean = isOwned

@@ -372,8 +372,7 @@ const served = (...options: ReadonlyArray<Sources.SourceOptions>) =>
           // Everything in a line is JSON.
           expect(JSON.parse(JSON.stringify(fields ?? {}))).toEqual(fields ?? {})
           if (event.startsWith("source_")) events.push({ event, ...fields })
-        }),
-      unsafeEvent: () => {}
+        })
     })
     yield* Server.serve({ input, output }).pipe(
       Effect.provide(Layer.provideMerge(Sources.layer(options), log)),

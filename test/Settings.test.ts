@@ -72,6 +72,7 @@ describe("settings", () => {
             crm: { engine: "postgres", url },
             erp: { engine: "mssql", url: mssql },
             near: { engine: "postgres", url, limits: { connectTimeoutMs: 3000 } },
+            mine: { engine: "mssql", url: mssql, limits: { connectTimeoutMs: 3000 } },
             fields: { engine: "postgres", host: "h", limits: { connectTimeoutMs: 4000 } },
             a: sqlite
           }
@@ -79,7 +80,7 @@ describe("settings", () => {
       )
       const times = (all: typeof given) => all.sources.map(({ limits }) => limits.connectTimeoutMs)
       expect(times(given)).toEqual([20_000, 20_000, 5000])
-      expect(times(listed)).toEqual([20_000, 20_000, 3000, 4000, 5000])
+      expect(times(listed)).toEqual([20_000, 20_000, 3000, 3000, 4000, 5000])
       for (const { config, limits } of [...given.sources, ...listed.sources])
         if ("connectTimeoutMs" in config) expect(config.connectTimeoutMs).toBe(limits.connectTimeoutMs)
     })

@@ -22,8 +22,7 @@ const make = (maxConcurrent = 4) =>
     const events: Array<string> = []
     const log: CallLogService = {
       call: () => Effect.void,
-      event: (_, event) => Effect.sync(() => void events.push(event)),
-      unsafeEvent: (_, event) => void events.push(event)
+      event: (_, event) => Effect.sync(() => void events.push(event))
     }
     const sources = yield* Effect.provideService(
       fromSettings([

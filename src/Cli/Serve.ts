@@ -5,8 +5,8 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Logger from "effect/Logger"
 import * as Scope from "effect/Scope"
-import { currentOwner } from "../Adapter/Owner.js"
-import { CallLog, type CallLogService, make as makeLog } from "../CallLog.js"
+import { blame } from "../Adapter/Owner.js"
+import { CallLog, make as makeLog, type ProcessLog } from "../CallLog.js"
 import type { FatalError } from "../FatalError.js"
 import * as Session from "../McpServer/Session.js"
 import * as OutputStream from "../OutputStream.js"
@@ -27,7 +27,7 @@ const keepBaselineWasm = () => {
 }
 
 /** Standard output is the protocol's alone: what a dependency prints becomes a line of the log. */
-const captureConsole = (log: CallLogService) => {
+const captureConsole = (log: ProcessLog) => {
   const capture = (chunk: unknown, encoding?: unknown, written: unknown = encoding): true => {
     const text = (
       typeof chunk === "string" ? chunk : Buffer.from(chunk as Uint8Array).toString("utf8")
@@ -40,7 +40,7 @@ const captureConsole = (log: CallLogService) => {
   process.stderr.write = capture
 }
 
-const logEffects = (log: CallLogService) =>
+const logEffects = (log: ProcessLog) =>
   Logger.replace(
     Logger.defaultLogger,
     Logger.make(({ logLevel, message }) =>
@@ -58,6 +58,11 @@ export const serve = (settings: Settings): Effect.Effect<void, FatalError> =>
 
     captureConsole(log)
     keepBaselineWasm()
+    // Drivers throw from socket handlers: the source whose handler it was fails its calls, and the server goes on.
+    for (const fault of ["uncaughtException", "unhandledRejection"] as const)
+      process.on(fault, (error: unknown) => {
+        if (!blame(error)) log.unsafeEvent("error", "uncaught", { cause: error })
+      })
     for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => ending.finish(signal))
     // A terminal that closes, and a reader that is gone: nobody waits for answers.
     process.on("SIGHUP", () => ending.abandon("SIGHUP"))
@@ -65,14 +70,6 @@ export const serve = (settings: Settings): Effect.Effect<void, FatalError> =>
 
     yield* Effect.gen(function* () {
       const sources = yield* fromSettings(settings.sources)
-      // Drivers throw from socket handlers: the source whose handler it was fails its calls, and the server goes on.
-      const onFault = (error: unknown) => {
-        const owner = currentOwner()
-        const known = owner !== undefined && sources.all.some((source) => source.crashed(owner, error))
-        if (!known) log.unsafeEvent("error", "uncaught", { cause: error })
-      }
-      process.on("uncaughtException", onFault)
-      process.on("unhandledRejection", onFault)
       yield* Effect.provideService(
         Session.run({
           input: process.stdin,

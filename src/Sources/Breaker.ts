@@ -36,6 +36,8 @@ const open = (cause: unknown) =>
 export const make = (
   source: string,
   log: CallLogService,
+  /** Runs what is logged of a fault, outside of any call. */
+  fork: (effect: Effect.Effect<void>) => void,
   now: () => number = () => performance.now()
 ): Breaker => {
   const fresh = () => Deferred.unsafeMake<never, ConnectionFailed>(Effect.runSync(Effect.fiberId))
@@ -80,7 +82,7 @@ export const make = (
       const repeated = last !== undefined && last.kind === kind && at - last.at <= windowMs
       last = { kind, at, error }
       if (repeated) openSince = at
-      log.unsafeEvent("error", "source_lost", { source, breaker: repeated ? "open" : "closed", cause: error })
+      fork(log.event("error", "source_lost", { source, breaker: repeated ? "open" : "closed", cause: error }))
       const failed = pending
       pending = fresh()
       Deferred.unsafeDone(failed, Effect.fail(closedBy(error)))

@@ -11,7 +11,6 @@ import * as Fiber from "effect/Fiber"
 import * as Redacted from "effect/Redacted"
 import * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
-import type { OwnerToken } from "../../src/Adapter/Owner.js"
 import { Config, configFromUrl } from "../../src/Adapter/SqlServer/Config.js"
 import { connect } from "../../src/Adapter/SqlServer/Connect.js"
 import { execute } from "../../src/Adapter/SqlServer/Execution.js"
@@ -89,9 +88,6 @@ interface ErrorEntry extends Entry {
   readonly babelfishReasonAlso?: ReadonlyArray<string>
 }
 
-/** The connections of the tests themselves. */
-const nobody: OwnerToken = { source: undefined }
-
 /** What Babelfish is known to do otherwise is not asked of it; what the server decides by itself is. */
 const isGap = (entry: Entry & { readonly category?: string; readonly reason?: string }) =>
   engine === "babelfish" &&
@@ -132,10 +128,10 @@ describe.runIf(engine !== "none")(`SQL Server (${engine})`, () => {
 
   beforeAll(async () => {
     const config = Either.getOrThrow(configFromUrl(Redacted.make(url ?? "")))
-    administrator = await Effect.runPromise(connect(config, nobody))
+    administrator = await Effect.runPromise(connect(config))
     await batch(administrator, `CREATE DATABASE ${database}`)
     const inDatabase = new Config({ ...config, database })
-    owner = await Effect.runPromise(connect(inDatabase, nobody))
+    owner = await Effect.runPromise(connect(inDatabase))
     if (engine === "mssql") {
       // A login that may do everything in this database, so that it is the policy that must hold.
       const password = `${randomBytes(12).toString("base64")}aA1`

@@ -205,11 +205,10 @@ describe("a call that is interrupted", () => {
   it.scopedLive("leaves nothing of a connection that does not stand yet", () =>
     Effect.gen(function* () {
       const server = yield* start({})
-      const nobody = { source: undefined }
-      const fiber = yield* Effect.fork(connect(configFor(server.port), nobody))
+      const fiber = yield* Effect.fork(connect(configFor(server.port)))
       yield* Effect.yieldNow()
       yield* Fiber.interrupt(fiber)
-      const wire = yield* connect(configFor(server.port), nobody)
+      const wire = yield* connect(configFor(server.port))
       yield* Effect.promise(() => eventually("one connection is open", () => server.open() === 1))
       wire.close()
     })

@@ -10,7 +10,6 @@ import * as Exit from "effect/Exit"
 import * as Redacted from "effect/Redacted"
 import * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
-import type { OwnerToken } from "../../src/Adapter/Owner.js"
 import { Config, configFromUrl } from "../../src/Adapter/SqlServer/Config.js"
 import { connect } from "../../src/Adapter/SqlServer/Connect.js"
 import { execute } from "../../src/Adapter/SqlServer/Execution.js"
@@ -59,8 +58,6 @@ const setup: ReadonlyArray<string> = [
   "exec sp_addextendedproperty 'MS_Description', 'In full', 'schema', 'dbo', 'table', 'customers', 'column', 'name'"
 ]
 
-const nobody: OwnerToken = { source: undefined }
-
 describe.runIf(engine !== "none")(`SQL Server (${engine})`, () => {
   const database = `mcpq_catalog_${randomBytes(4).toString("hex")}`
   const scope = Effect.runSync(Scope.make())
@@ -71,10 +68,10 @@ describe.runIf(engine !== "none")(`SQL Server (${engine})`, () => {
 
   beforeAll(async () => {
     const config = Either.getOrThrow(configFromUrl(Redacted.make(url ?? "")))
-    administrator = await Effect.runPromise(connect(config, nobody))
+    administrator = await Effect.runPromise(connect(config))
     await batch(administrator, `create database ${database}`)
     const inDatabase = new Config({ ...config, database })
-    const owner = await Effect.runPromise(connect(inDatabase, nobody))
+    const owner = await Effect.runPromise(connect(inDatabase))
     for (const sql of setup) await batch(owner, sql)
     if (engine === "mssql") await batch(owner, "create synonym buyers for dbo.customers")
     owner.close()

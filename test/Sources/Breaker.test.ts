@@ -8,8 +8,7 @@ import * as Breaker from "../../src/Sources/Breaker.js"
 
 const silent: CallLogService = {
   call: () => Effect.void,
-  event: () => Effect.void,
-  unsafeEvent: () => {}
+  event: () => Effect.void
 }
 
 const setup = () => {
@@ -17,10 +16,9 @@ const setup = () => {
   const events: Array<Record<string, unknown>> = []
   const log: CallLogService = {
     ...silent,
-    event: (_, event, fields) => Effect.sync(() => void events.push({ event, ...fields })),
-    unsafeEvent: (_, event, fields) => void events.push({ event, ...fields })
+    event: (_, event, fields) => Effect.sync(() => void events.push({ event, ...fields }))
   }
-  const breaker = Breaker.make("crm", log, () => now)
+  const breaker = Breaker.make("crm", log, Effect.runFork, () => now)
   const pass = (ms: number) => {
     now += ms
   }

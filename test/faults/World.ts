@@ -9,7 +9,6 @@ import * as Redacted from "effect/Redacted"
 import * as Schedule from "effect/Schedule"
 import type { Scope } from "effect/Scope"
 import ExcelJS from "exceljs"
-import type { OwnerToken } from "../../src/Adapter/Owner.js"
 import Driver from "../../src/Adapter/Sqlite/Driver.js"
 import { configFromUrl, Config as SqlServerConfig } from "../../src/Adapter/SqlServer/Config.js"
 import { connect } from "../../src/Adapter/SqlServer/Connect.js"
@@ -150,15 +149,13 @@ const postgres = Effect.gen(function* () {
 
 const given = process.env["MCP_QUERY_TEST_MSSQL_URL"]
 
-const nobody: OwnerToken = { source: undefined }
-
 /** A batch on a connection of its own, and the first cells of its rows. */
 const runBatch = (
   config: SqlServerConfig,
   sql: string
 ): Effect.Effect<ReadonlyArray<unknown>, AdapterFailure> =>
   Effect.acquireUseRelease(
-    connect(config, nobody),
+    connect(config),
     (wire) => {
       const cells: Array<unknown> = []
       const row = ([cell]: ReadonlyArray<unknown>) => {

@@ -5,8 +5,7 @@ import { CallLog, Sources, Tools } from "../../src/index.js"
 
 export const quiet = Layer.succeed(CallLog.CallLog, {
   call: () => Effect.void,
-  event: () => Effect.void,
-  unsafeEvent: () => {}
+  event: () => Effect.void
 })
 
 export const toolsOn = (...options: ReadonlyArray<Sources.SourceOptions>) =>

@@ -11,6 +11,8 @@ export interface ProgramOptions {
   readonly cwd?: string
   /** What stands before `node dist/main.js`. */
   readonly prefix?: ReadonlyArray<string>
+  /** A program of a test, in place of `dist/main.js`. */
+  readonly file?: string
 }
 
 /** A message of JSON-RPC, as it came. */
@@ -42,8 +44,8 @@ export class Program {
   stderr = ""
   #lastId = 0
 
-  constructor(args: ReadonlyArray<string>, { cwd, env, prefix = [] }: ProgramOptions = {}) {
-    const [command = process.execPath, ...rest] = [...prefix, process.execPath, mainFile, ...args]
+  constructor(args: ReadonlyArray<string>, { cwd, env, file = mainFile, prefix = [] }: ProgramOptions = {}) {
+    const [command = process.execPath, ...rest] = [...prefix, process.execPath, file, ...args]
     this.process = spawn(command, rest, {
       env: environment(env),
       ...(cwd === undefined ? {} : { cwd }),

@@ -1,6 +1,7 @@
 /** One statement in a session that is held: what stands around it, how long it may take, and what its end means. */
 import * as Effect from "effect/Effect"
 import type { ConnectionFailed, QueryFailed } from "../../QueryError.js"
+import { awaitDriver } from "../Owner.js"
 import { cancel } from "./Cancel.js"
 import { lost } from "./Failure.js"
 import { type Facts, type Held, type PooledSession, type SessionPool, settings } from "./SessionPool.js"
@@ -107,7 +108,7 @@ export const execute = (
   statement: StatementText,
   sink: Sink
 ): Effect.Effect<Ran, ConnectionFailed | QueryFailed> =>
-  Effect.async((resume) => {
+  awaitDriver((resume) => {
     begin(pool, held, transaction, statement, sink, resume)
     return Effect.suspend(() => stop(held))
   })

@@ -5,7 +5,7 @@
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import pg from "pg"
-import { connectAs, Owner } from "../Owner.js"
+import { awaitDriver, connectAs, Owner } from "../Owner.js"
 import type { Config } from "./Config.js"
 import { type Login, Session, type Target } from "./Wire.js"
 
@@ -112,7 +112,7 @@ export const make = (
     pool.on("error", () => {})
 
     yield* Effect.addFinalizer(() =>
-      Effect.async<void>((resume) => {
+      awaitDriver<void>((resume) => {
         const finish = () => {
           clearTimeout(patience)
           for (const session of alive) session.destroy()
@@ -149,7 +149,7 @@ export const make = (
           Effect.gen(function* () {
             let arrived: PooledSession | undefined
             const session = yield* restore(
-              Effect.async<PooledSession, unknown>((resume) => {
+              awaitDriver<PooledSession, unknown>((resume) => {
                 let awaited = true
                 takeOpened()
                 target = to

@@ -3,6 +3,7 @@ import { userInfo } from "node:os"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { ConnectionFailed, QueryFailed } from "../../QueryError.js"
+import { awaitDriver } from "../Owner.js"
 import type { Config } from "./Config.js"
 import { bare, begin, execute, limitOf, type Ran, readOnly, stop } from "./Execution.js"
 import { acquirer } from "./Hosts.js"
@@ -58,7 +59,7 @@ export const make = (config: Config): Effect.Effect<Sessions, never, Scope.Scope
 
     /** The same in one step, where a session is idle: taken, used and given back without a detour. */
     const runIdle: Sessions["run"] = (statement, sink, timeoutMs) =>
-      Effect.async((resume) => {
+      awaitDriver((resume) => {
         let taken: SessionPool.Held | undefined
         const giveUp = pool.takeIdle((held) => {
           if (held === undefined) return resume(runOpened(statement, sink, timeoutMs))

@@ -146,9 +146,9 @@ export const configFromUrl = (
   const { options, problems } = connectionOptions(Redacted.value(url))
   if (problems.length > 0) return Either.left(problems)
   const decoded = Schema.decodeUnknownEither(Config, { errors: "all" })({
+    ...options,
     ...(limits.connectTimeoutMs === undefined ? {} : { connectTimeoutMs: limits.connectTimeoutMs }),
-    ...(limits.maxConcurrent === undefined ? {} : { maxConcurrent: limits.maxConcurrent }),
-    ...options
+    ...(limits.maxConcurrent === undefined ? {} : { maxConcurrent: limits.maxConcurrent })
   })
   if (Either.isLeft(decoded))
     return Either.left([{ where: "the URL", expected: "a host and valid options", found: "something else" }])

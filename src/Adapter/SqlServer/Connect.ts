@@ -5,7 +5,7 @@ import * as Either from "effect/Either"
 import * as Redacted from "effect/Redacted"
 import type { ConnectionConfiguration } from "tedious"
 import type { ConnectionFailed } from "../../QueryError.js"
-import { connectAs, type OwnerToken } from "../Owner.js"
+import { awaitDriver, connectAs, type OwnerToken } from "../Owner.js"
 import { authenticationOf, type Config } from "./Config.js"
 import { connectFailure, type EngineError } from "./Failure.js"
 import { Wire } from "./Wire.js"
@@ -79,11 +79,11 @@ const certificates = (config: Config): Effect.Effect<string | undefined, Connect
   })
 }
 
-const login = (config: ConnectionConfiguration, owner: OwnerToken): Effect.Effect<Wire, ConnectionFailed> =>
+const login = (config: ConnectionConfiguration, owner?: OwnerToken): Effect.Effect<Wire, ConnectionFailed> =>
   Effect.suspend(() => {
     let wire: Wire | undefined
     const close = Effect.sync(() => wire?.close())
-    return Effect.async<Wire, ConnectionFailed>((resume) => {
+    return awaitDriver<Wire, ConnectionFailed>((resume) => {
       const said: Array<EngineError> = []
       const made = Either.try({ try: () => new Wire(config), catch: (error) => connectFailure(error, said) })
       if (Either.isLeft(made)) return resume(made)
@@ -112,5 +112,5 @@ const login = (config: ConnectionConfiguration, owner: OwnerToken): Effect.Effec
   })
 
 /** Connects and logs in. Interruption closes the connection, in a region that is else uninterruptible, too. */
-export const connect = (config: Config, owner: OwnerToken): Effect.Effect<Wire, ConnectionFailed> =>
+export const connect = (config: Config, owner?: OwnerToken): Effect.Effect<Wire, ConnectionFailed> =>
   Effect.flatMap(certificates(config), (ca) => login(driverConfig(config, ca), owner))

@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect"
 import { Request } from "tedious"
 import type { AdapterFailure } from "../../QueryError.js"
 import type { Cell, Column } from "../../Rows.js"
+import { awaitDriver } from "../Owner.js"
 import { requestFailure } from "./Failure.js"
 import { addParameters } from "./Parameter.js"
 import { readColumns } from "./TokenReader.js"
@@ -36,7 +37,7 @@ export const parameterName = (position: number) => `p${position}`
  * {@link quiesce} waits until it has.
  */
 export const execute = (wire: Wire, execution: Execution): Effect.Effect<Ending, AdapterFailure> =>
-  Effect.async((resume) => {
+  awaitDriver((resume) => {
     const { kind, maxCellBytes = 0, nameOf = parameterName, params = [], sink, sql } = execution
     let stopped = false
     let sets = 0
@@ -77,7 +78,7 @@ export const execute = (wire: Wire, execution: Execution): Effect.Effect<Ending,
 
 /** Waits for the end of what was told to stop, and says whether it has ended and the connection can be used. */
 export const quiesce = (wire: Wire, patienceMs: number): Effect.Effect<boolean> =>
-  Effect.async((resume) => {
+  awaitDriver((resume) => {
     if (wire.idle || wire.closed) {
       resume(Effect.succeed(wire.idle))
       return

@@ -93,12 +93,12 @@ describe("URLs and connection strings", () => {
       maxConcurrent: 4
     }))
 
-  it("take the source's limits, which an option of their own overrules", () => {
+  it("take the source's limits, which overrule an option of their own", () => {
     const limits = { connectTimeoutMs: 1234, maxConcurrent: 2 }
     expect(Either.getOrThrow(configFromUrl(Redacted.make("mssql://a:b@c"), limits))).toMatchObject(limits)
-    expect(Either.getOrThrow(configFromUrl(Redacted.make("mssql://a:b@c?timeout=3"), limits))).toMatchObject({
-      connectTimeoutMs: 3000
-    })
+    const url = Redacted.make("mssql://a:b@c?timeout=3")
+    expect(Either.getOrThrow(configFromUrl(url, limits))).toMatchObject(limits)
+    expect(Either.getOrThrow(configFromUrl(url))).toMatchObject({ connectTimeoutMs: 3000 })
   })
 
   it("choose the login by what is there", () => {
