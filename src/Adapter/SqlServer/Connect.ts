@@ -5,7 +5,7 @@ import * as Either from "effect/Either"
 import * as Redacted from "effect/Redacted"
 import type { ConnectionConfiguration } from "tedious"
 import type { ConnectionFailed } from "../../QueryError.js"
-import { awaitDriver, connectAs, type OwnerToken } from "../Owner.js"
+import { awaitDriver, type OwnerToken } from "../Owner.js"
 import { authenticationOf, type Config } from "./Config.js"
 import { connectFailure, type EngineError } from "./Failure.js"
 import { Wire } from "./Wire.js"
@@ -85,7 +85,10 @@ const login = (config: ConnectionConfiguration, owner?: OwnerToken): Effect.Effe
     const close = Effect.sync(() => wire?.close())
     return awaitDriver<Wire, ConnectionFailed>((resume) => {
       const said: Array<EngineError> = []
-      const made = Either.try({ try: () => new Wire(config), catch: (error) => connectFailure(error, said) })
+      const made = Either.try({
+        try: () => new Wire(config, owner),
+        catch: (error) => connectFailure(error, said)
+      })
       if (Either.isLeft(made)) return resume(made)
       const { right } = made
       wire = right
@@ -102,7 +105,7 @@ const login = (config: ConnectionConfiguration, owner?: OwnerToken): Effect.Effe
         if (error) fail(error)
         else resume(made)
       })
-      connectAs(owner, () => right.connect())
+      right.connect()
       return close
     }).pipe(
       Effect.interruptible,

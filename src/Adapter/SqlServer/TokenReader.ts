@@ -225,20 +225,29 @@ async function* tokensOf(reader: TokenReader): AsyncGenerator<Token> {
     }
 }
 
+/** The connection that an answer comes on. */
+export interface Source {
+  /** Nobody waits for the answer any more. */
+  readonly isOver: () => boolean
+  readonly fail: (error: Error) => void
+}
+
 /**
- * What the driver reads an answer from. Where its own ends the process on bytes it does not know, this calls `fail`.
+ * What the driver reads an answer from. Where its own ends the process on bytes it does not know, this calls `fail`; and
+ * a connection that is over hears nothing more of an answer, whose end would find no request there.
  */
 export class TokenStream extends EventEmitter implements TokenStreamParser {
   readonly debug: TokenReader["debug"]
   readonly options: TokenReader["options"]
   readonly parser: Readable
 
-  constructor(reader: TokenReader, handler: TokenHandler, fail: (error: Error) => void) {
+  constructor(reader: TokenReader, handler: TokenHandler, { fail, isOver }: Source) {
     super()
     this.debug = reader.debug
     this.options = reader.options
     this.parser = Readable.from(tokensOf(reader))
     this.parser.on("data", (token: Token) => {
+      if (isOver()) return void this.parser.destroy()
       try {
         const handle: unknown = Reflect.get(handler, token.handlerName)
         if (typeof handle !== "function") throw new Error(`No handler of ${token.name}`)
@@ -249,7 +258,9 @@ export class TokenStream extends EventEmitter implements TokenStreamParser {
     })
     this.parser.on("error", fail)
     this.parser.on("drain", () => this.emit("drain"))
-    this.parser.on("end", () => this.emit("end"))
+    this.parser.on("end", () => {
+      if (!isOver()) this.emit("end")
+    })
   }
 
   pause(): Readable {

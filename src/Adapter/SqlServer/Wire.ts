@@ -8,6 +8,7 @@ import { checkServerIdentity } from "node:tls"
 import { Connection, type ConnectionConfiguration } from "tedious"
 import type { TokenHandler } from "tedious/lib/token/handler.js"
 import type { Parser as TokenStreamParser } from "tedious/lib/token/token-stream-parser.js"
+import { connectAs, type OwnerToken } from "../Owner.js"
 import { readPrelogin } from "./Prelogin.js"
 import { sessionOptions } from "./SessionSql.js"
 import { TokenReader, TokenStream } from "./TokenReader.js"
@@ -46,6 +47,7 @@ export class Wire extends Connection {
   quiet: () => void = () => {}
   #encrypted = false
   readonly #givenUp = new AbortController()
+  readonly #owner: OwnerToken | undefined
 
   override STATE: Connection["STATE"] = {
     ...Connection.prototype.STATE,
@@ -57,8 +59,9 @@ export class Wire extends Connection {
     }
   }
 
-  constructor(config: ConnectionConfiguration) {
+  constructor(config: ConnectionConfiguration, owner?: OwnerToken) {
     super(config)
+    this.#owner = owner
     // Without a listener, the driver's errors on an idle connection would end the process.
     this.on("error", () => {})
   }
@@ -70,6 +73,11 @@ export class Wire extends Connection {
   /** Whether a statement can be sent. */
   get idle(): boolean {
     return !this.closed && this.state === this.STATE.LOGGED_IN
+  }
+
+  /** Each state waits for the engine in promises of its own, which nobody catches: they are the owner's as well. */
+  override transitionTo(state: Connection["state"]): void {
+    connectAs(this.#owner, () => super.transitionTo(state))
   }
 
   override close(): void {
@@ -94,7 +102,10 @@ export class Wire extends Connection {
   override createTokenStreamParser(message: IncomingMessage, handler: TokenHandler): TokenStreamParser {
     const keep = Math.max(leastKept, 2 * this.maxCellBytes + 64)
     const reader = new TokenReader(message, this.debug, this.config.options, keep)
-    return new TokenStream(reader, handler, (fault) => this.socketError(fault))
+    return new TokenStream(reader, handler, {
+      isOver: () => this.state === this.STATE.FINAL,
+      fail: (fault) => this.socketError(fault)
+    })
   }
 
   /** The driver's own handshake goes on in plaintext where the server offers no encryption. */

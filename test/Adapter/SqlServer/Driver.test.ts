@@ -3,7 +3,9 @@ import { readFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { describe, expect, it } from "@effect/vitest"
 import { Connection } from "tedious"
+import { isOwned } from "../../../src/Adapter/Owner.js"
 import { kinds } from "../../../src/Adapter/SqlServer/Value.js"
+import { Wire } from "../../../src/Adapter/SqlServer/Wire.js"
 
 const require = createRequire(import.meta.url)
 
@@ -40,6 +42,22 @@ describe("tedious", () => {
       "cleanupConnection"
     ])
       expect(Reflect.get(connection, name), name).toBeTypeOf("function")
+  })
+
+  it("waits for the engine in the name of whoever made the connection", async () => {
+    const owner = { source: "erp", crashed: () => {} }
+    const seen: Array<boolean> = []
+    await new Promise<void>((resolve) => {
+      const wire = new Wire({ server: "unused.example" }, owner)
+      const enter = async () => {
+        seen.push(isOwned())
+        await Promise.resolve()
+        seen.push(isOwned())
+        resolve()
+      }
+      wire.transitionTo({ name: "Test", enter: () => void enter(), events: {} })
+    })
+    expect([...seen, isOwned()]).toEqual([true, true, false])
   })
 
   it("has the states that a connection goes through", () => {

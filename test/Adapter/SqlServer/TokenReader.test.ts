@@ -14,9 +14,25 @@ class Counting extends TokenHandler {
   }
 }
 
+/** Reads an answer to its end, or until nobody waits for it; says whether its end was told. */
+const read = async (answer: AsyncIterable<Buffer>, handler: Counting, isOver: () => boolean) => {
+  const { config, debug } = new Connection({ server: "unused.example" })
+  let ended = false
+  await new Promise<void>((resolve, reject) => {
+    const reader = new TokenReader(answer, debug, config.options, 0)
+    const stream = new TokenStream(reader, handler, { isOver, fail: reject })
+    stream.on("end", () => {
+      ended = true
+    })
+    stream.parser.on("close", resolve)
+  })
+  return ended
+}
+
+const packet = Buffer.concat(Array.from({ length: 400 }, (_, n) => row([intValue(n)])))
+
 describe("an answer that has arrived", () => {
   it("is read without keeping the event loop from everything else", async () => {
-    const packet = Buffer.concat(Array.from({ length: 400 }, (_, n) => row([intValue(n)])))
     let turned = false
     let packets = 0
     async function* answer() {
@@ -28,13 +44,22 @@ describe("an answer that has arrived", () => {
       for (; !turned && packets < 5000; packets++) yield packet
       yield done(doneStatus.final)
     }
-    const { config, debug } = new Connection({ server: "unused.example" })
     const handler = new Counting()
-    await new Promise<void>((resolve, reject) => {
-      const reader = new TokenReader(answer(), debug, config.options, 0)
-      new TokenStream(reader, handler, reject).on("end", resolve)
-    })
+    expect(await read(answer(), handler, () => false)).toBe(true)
     expect(turned).toBe(true)
     expect(handler.rows).toBe(packets * 400)
+  })
+
+  it("is dropped once its connection is over, which hears neither of a row nor of the end", async () => {
+    async function* answer() {
+      yield columns([intColumn("n")])
+      yield packet
+      yield done(doneStatus.final)
+    }
+    const handler = new Counting()
+    expect(await read(answer(), handler, () => handler.rows === 3)).toBe(false)
+    expect(handler.rows).toBe(3)
+    const late = new Counting()
+    expect(await read(answer(), late, () => late.rows === 400)).toBe(false)
   })
 })
