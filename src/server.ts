@@ -55,7 +55,8 @@ const borrow = (stream: NodeJS.WritableStream, onBroken: () => void) =>
  * seconds. Interruption ends it in the same order. A failed call is an answer and never a failure of this Effect.
  *
  * Calls and connections are logged to the `CallLog` of the context; without one, through Effect's logger. Signals and
- * uncaught exceptions stay the application's. Standard input and output can be served once in a process.
+ * uncaught exceptions stay the application's, those of drivers too unless the sources have `Sources.crashShield`. Standard
+ * input and output can be served once in a process.
  *
  * @example
  * ```ts

@@ -91,6 +91,9 @@ describe("an adapter in a program", () => {
 describe("sources and tools", () => {
   test("sources need nothing, and fail only for their description", () => {
     expect(sources).type.toBe<Layer.Layer<Sources.Sources, FatalError.FatalError, never>>()
+    expect(Layer.provide(sources, Sources.crashShield)).type.toBe<
+      Layer.Layer<Sources.Sources, FatalError.FatalError, never>
+    >()
   })
 
   test("take any Layer of the port that needs nothing and cannot fail", () => {
