@@ -215,14 +215,26 @@ export class TokenReader extends StreamParser {
   }
 }
 
-async function* tokensOf(reader: TokenReader): AsyncGenerator<Token> {
-  while (await reader.more())
+/** The tokens of an answer, all that are whole in a piece of it at once: a promise for each would cost more than its reading. */
+async function* tokensOf(reader: TokenReader): AsyncGenerator<ReadonlyArray<Token>> {
+  while (await reader.more()) {
+    let whole: Array<Token> = []
     while (reader.position < reader.buffer.length) {
       const type = reader.buffer.readUInt8(reader.position)
       reader.position++
-      const token = await reader.readToken(type)
-      if (token !== undefined) yield token
+      const read = reader.readToken(type)
+      if (!(read instanceof Promise)) {
+        if (read !== undefined) whole.push(read)
+        continue
+      }
+      // Where nobody reads on after this, nobody hears either that the answer ended inside the token.
+      read.catch(() => {})
+      if (whole.length > 0) yield whole
+      const token = await read
+      whole = token === undefined ? [] : [token]
     }
+    if (whole.length > 0) yield whole
+  }
 }
 
 /** The connection that an answer comes on. */
@@ -246,12 +258,14 @@ export class TokenStream extends EventEmitter implements TokenStreamParser {
     this.debug = reader.debug
     this.options = reader.options
     this.parser = Readable.from(tokensOf(reader))
-    this.parser.on("data", (token: Token) => {
-      if (isOver()) return void this.parser.destroy()
+    this.parser.on("data", (tokens: ReadonlyArray<Token>) => {
       try {
-        const handle: unknown = Reflect.get(handler, token.handlerName)
-        if (typeof handle !== "function") throw new Error(`No handler of ${token.name}`)
-        Reflect.apply(handle, handler, [token])
+        for (const token of tokens) {
+          if (isOver()) return void this.parser.destroy()
+          const handle: unknown = Reflect.get(handler, token.handlerName)
+          if (typeof handle !== "function") throw new Error(`No handler of ${token.name}`)
+          Reflect.apply(handle, handler, [token])
+        }
       } catch (error) {
         this.parser.destroy(error instanceof Error ? error : new Error(String(error)))
       }

@@ -3,7 +3,8 @@ import { describe, expect, it } from "@effect/vitest"
 import { Connection } from "tedious"
 import { TokenHandler } from "tedious/lib/token/handler.js"
 import { TokenReader, TokenStream } from "../../../src/Adapter/SqlServer/TokenReader.js"
-import { columns, done, doneStatus, intColumn, intValue, row } from "./Tds.js"
+import { eventually } from "../../support/Process.js"
+import { columns, done, doneStatus, intColumn, intValue, row, u8 } from "./Tds.js"
 
 class Counting extends TokenHandler {
   rows = 0
@@ -61,5 +62,22 @@ describe("an answer that has arrived", () => {
     expect(handler.rows).toBe(3)
     const late = new Counting()
     expect(await read(answer(), late, () => late.rows === 400)).toBe(false)
+  })
+
+  it("reaches its reader before the token that is not there yet, and ends with an error inside it", async () => {
+    const handler = new Counting()
+    async function* answer() {
+      yield columns([intColumn("n")])
+      yield Buffer.concat([packet, u8(0xd1), u8(4)])
+      await eventually("the whole rows are read", () => handler.rows === 400)
+    }
+    await expect(read(answer(), handler, () => false)).rejects.toThrow("ended inside a token")
+    const gone = new Counting()
+    async function* cut() {
+      yield columns([intColumn("n")])
+      yield Buffer.concat([packet, u8(0xd1), u8(4)])
+    }
+    // A rejection that nobody heard would fail the run.
+    expect(await read(cut(), gone, () => gone.rows === 3)).toBe(false)
   })
 })
