@@ -226,6 +226,8 @@ export const make = (options: StdioOptions): Stdio => {
       else ready()
     },
     stop: () => {
+      // What has been taken from the input is answered, too.
+      if (!ended) for (const piece of pieces.splice(0)) lines.feed(piece)
       ended = true
       input.pause()
       input.off("data", onData).off("end", onEnd).off("close", onEnd).off("error", onEnd)

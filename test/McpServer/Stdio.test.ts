@@ -234,6 +234,16 @@ describe("the end", () => {
     expect(ended()).toBe(1)
   })
 
+  it("what was taken before a stop is read", async () => {
+    const { input, received, setPending, stdio } = await setup({ maxPendingBytes: 10 })
+    input.write(Array.from({ length: 1000 }, (_, id) => line(ping(id))).join(""))
+    setPending(11)
+    await turn()
+    expect(received.length).toBeLessThan(500)
+    stdio.stop()
+    expect(received).toHaveLength(1000)
+  })
+
   it("after a stop nothing is taken", async () => {
     const { input, received, stdio } = await setup()
     stdio.stop()
