@@ -168,8 +168,8 @@ export const make = (options: StdioOptions): Stdio => {
     }
     const piece = pieces.shift()
     if (piece !== undefined) {
-      lines.feed(piece)
       setImmediate(readOn)
+      lines.feed(piece)
       return
     }
     held = false

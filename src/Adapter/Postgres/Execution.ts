@@ -1,7 +1,7 @@
 /** One statement in a session that is held: what stands around it, how long it may take, and what its end means. */
 import * as Effect from "effect/Effect"
 import type { ConnectionFailed, QueryFailed } from "../../QueryError.js"
-import { awaitDriver } from "../Owner.js"
+import { awaitDriver, connectAs } from "../Owner.js"
 import { cancel } from "./Cancel.js"
 import { lost } from "./Failure.js"
 import { type Facts, type Held, type PooledSession, type SessionPool, settings } from "./SessionPool.js"
@@ -95,8 +95,11 @@ export const begin = (
   ended: (ran: Effect.Effect<Ran, ConnectionFailed | QueryFailed>) => void
 ): void => {
   held.reusable = false
-  run(held.session, transaction, statement, sink, (outcome, millis) =>
-    ended(conclude(pool, held, transaction, outcome, millis))
+  // A write that fails is told where it was begun, not where the connection was made.
+  connectAs(pool.owner, () =>
+    run(held.session, transaction, statement, sink, (outcome, millis) =>
+      ended(conclude(pool, held, transaction, outcome, millis))
+    )
   )
 }
 

@@ -5,7 +5,7 @@
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import pg from "pg"
-import { awaitDriver, connectAs, Owner } from "../Owner.js"
+import { awaitDriver, connectAs, Owner, type OwnerToken } from "../Owner.js"
 import type { Config } from "./Config.js"
 import { type Login, Session, type Target } from "./Wire.js"
 
@@ -58,6 +58,8 @@ export const settings = [
 ]
 
 export interface SessionPool {
+  /** Whose its connections are. */
+  readonly owner: OwnerToken | undefined
   readonly idleCount: () => number
   /** An idle session, or one that is opened at `to`, until the scope closes. Fails with what the driver says. */
   readonly checkOut: (to: Target) => Effect.Effect<Held, unknown, Scope.Scope>
@@ -133,7 +135,8 @@ export const make = (
           if (given) return
           given = true
           if (!held.reusable) session.destroy()
-          session.release(!held.reusable)
+          // The pool may open a session for whoever waits, then and there.
+          connectAs(owner, () => session.release(!held.reusable))
         }
       }
       return held
@@ -142,6 +145,7 @@ export const make = (
     const isCurrent = (session: PooledSession) => session.generation === generation
 
     return {
+      owner,
       idleCount: () => pool.idleCount,
 
       checkOut: (to) =>

@@ -80,6 +80,11 @@ export class Wire extends Connection {
     connectAs(this.#owner, () => super.transitionTo(state))
   }
 
+  /** A write that fails is told where it was begun. */
+  override makeRequest(...request: Parameters<Connection["makeRequest"]>): void {
+    connectAs(this.#owner, () => super.makeRequest(...request))
+  }
+
   override close(): void {
     super.close()
     this.#givenUp.abort()
