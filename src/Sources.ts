@@ -277,8 +277,8 @@ export const layer = (options: ReadonlyArray<SourceOptions>): Layer.Layer<Source
  * source's calls fail as `ConnectionFailed`, `closed`, the fault is logged as `source_lost` with its stack, and a second one alike
  * within 30 s holds calls on that source back for 5 s.
  *
- * It is a listener of `uncaughtException` for as long as the Layer. Any other fault ends the process as it would without
- * one, unless the application listens, too; its listeners hear of drivers' faults as well, and may ask
+ * It covers our PostgreSQL and SQL Server adapters, and is a listener of `uncaughtException` for as long as the Layer. Any
+ * other fault still ends the process, a tick later, unless the application listens, too; its listeners hear of drivers' faults as well, and may ask
  * {@link isDriverFault}.
  *
  * @example

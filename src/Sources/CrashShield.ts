@@ -18,7 +18,7 @@ const onFault = (error: unknown): void => {
   })
 }
 
-/** Holds for the scope. A fault that is no driver's does what it does without a shield. */
+/** Holds for the scope. A fault that is no driver's still ends the process, where nobody else listens. */
 export const install: Effect.Effect<void, never, Scope> = Effect.acquireRelease(
   Effect.sync(() => {
     if (users++ === 0) process.on("uncaughtException", onFault)

@@ -3,6 +3,7 @@ import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import { CallEntry, LogEntry } from "../../src/CallLog.js"
+import { optional } from "../../src/OptionalField.js"
 import {
   ConnectionReason,
   EngineDetail,
@@ -17,7 +18,6 @@ import { PlanResult } from "../../src/Tool/Explain.js"
 import { type Call, faultOutcomes, type Outcome } from "./Calls.js"
 import type { Asked, Client, Heard, Stall } from "./Client.js"
 
-const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 const strict = { onExcessProperty: "error", errors: "first" } as const
 
 // ---------------------------------------------------------------------------------------------------------------------
